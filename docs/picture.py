@@ -14,7 +14,7 @@ from typing import Final
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from podium.cli.event_loop import run_to_end
+from podium.cli.serving_options import run_to_end
 from podium.config import default_config
 from podium.plugins import load_registry
 from podium_cluster.up.cluster import UpOptions, up

@@ -61,6 +61,16 @@ def test_all_names_are_listed() -> None:
     assert set(podium.__all__) <= set(dir(podium))
 
 
+@pytest.mark.parametrize("module", ["podium.kube", "podium.cluster"])
+def test_every_name_that_a_contract_module_lists_is_there_and_documented(module: str) -> None:
+    contract = importlib.import_module(module)
+    assert sorted(set(contract.__all__)) == sorted(contract.__all__)
+    for name in contract.__all__:
+        found = inspect.unwrap(getattr(contract, name))
+        if inspect.isfunction(found):
+            assert found.__doc__, f"{module}.{name} has no docstring"
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'podium' has no attribute 'Nope'"):
         podium.Nope  # noqa: B018  (reading it raises)

@@ -16,7 +16,7 @@ from typing import Final
 
 from podium import packages
 from podium.client import RESOURCES
-from podium.client.kinds import WATCHED
+from podium.client.resource import WATCHED
 from podium.config.defaults import DEFAULT_PLUGINS
 from podium.config.load import load_config
 from podium.controllers.catalog import choose

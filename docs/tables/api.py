@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 import inspect
-import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -310,11 +310,11 @@ def _other_types() -> Iterator[str]:
 
 
 def _described(module: str, name: str) -> Iterator[str]:
-    found = inspect.unwrap(getattr(sys.modules.get(module) or __import__(module, fromlist=[name]), name))
+    found = inspect.unwrap(getattr(import_module(module), name))
     yield f"### {name}\n\n`from {module} import {name}`\n"
     if inspect.isfunction(found):
         yield f"```python\n{_signature(name, _source(found), drop=0)}\n```\n"
-        yield from _prose(inspect.getdoc(found))
+        yield from _prose((inspect.getdoc(found) or "").replace(f"{found.__name__}(", f"{name}("))
     elif inspect.isclass(found):
         yield from _class(name, found)
     else:
@@ -449,7 +449,7 @@ def _functions(node: Any) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 @cache
 def _module(name: str) -> ast.Module:
-    return ast.parse(inspect.getsource(sys.modules.get(name) or __import__(name, fromlist=["_"])))
+    return ast.parse(inspect.getsource(import_module(name)))
 
 
 @cache

@@ -7,8 +7,7 @@ from docs.tables.markdown import code, table
 from docs.tables.plugin_arguments import argument_table
 
 from podium.config.defaults import DEFAULT_PLUGINS
-from podium.config.feature_gates import Gate
-from podium.config.gate_table import NEEDS
+from podium.config.feature_gates import NEEDS, Gate
 from podium.config.points import Point
 from podium.config.types import KubeSchedulerConfiguration
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from docs.tables.markdown import code, plain, table
 
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 
 _HEADER = ("apiVersion", "kind", "metadata")
 

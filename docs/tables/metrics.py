@@ -35,7 +35,9 @@ class MetricEntry(NamedTuple):
 
 SECTIONS: Final[dict[str, Callable[[MetricEntry], bool]]] = {
     "As kube-scheduler has them": lambda metric: metric.name.startswith("scheduler_"),
-    "Podium's own": lambda metric: metric.file.startswith("podium/run/") and not metric.name.startswith("scheduler_"),
+    "Podium's own": lambda metric: (
+        metric.file.startswith(("podium/run/", "podium/load/")) and not metric.name.startswith("scheduler_")
+    ),
     "Of QosAware": lambda metric: metric.file.startswith("podium_plugins/"),
     "Of plugins that learn": lambda metric: metric.file.startswith("podium_lab/"),
     "Of every process": lambda metric: metric.file.startswith("podium/serving/"),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
 from kubecel import types
-from kubecel.bounds import checked_int, checked_uint
+from kubecel.strconv import go_float, plain_float
 from kubecel.types import CelType
 from kubecel.values import (
     MAX_INT,
@@ -20,6 +20,8 @@ from kubecel.values import (
     NetworkValue,
     TimestampValue,
     Uint,
+    checked_int,
+    checked_uint,
     type_name,
 )
 
@@ -120,7 +122,7 @@ def to_string(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case DurationValue():
-            return f"{_plain(value / 10**9)}s"
+            return f"{plain_float(value / 10**9)}s"
         case int():
             return str(int(value))
         case float():
@@ -139,48 +141,6 @@ def to_string(value: object) -> str:
         case NetworkValue():
             return f"{address_text(value.address)}/{value.prefix}"
     raise _cannot(value, types.STRING)
-
-
-def go_float(value: float) -> str:
-    """A number as Go prints it with %g: the shortest digits, with an exponent below 1e-4 and from 1e21 on."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    if value == 0:
-        return "-0" if math.copysign(1, value) < 0 else "0"
-    exponent = math.floor(math.log10(abs(value)))
-    mantissa, _, shown = f"{value:e}".partition("e")
-    digits = repr(value)
-    if "e" in digits:
-        mantissa, _, shown = digits.partition("e")
-        exponent = int(shown)
-    if -4 <= exponent < 21:
-        return _plain(value)
-    mantissa = mantissa if "e" in digits else _scaled(digits, exponent)
-    return f"{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
-
-
-def _scaled(digits: str, exponent: int) -> str:
-    significant = digits.lstrip("-").replace(".", "").strip("0")
-    mantissa = significant[0] + ("." + significant[1:] if len(significant) > 1 else "")
-    return ("-" if digits.startswith("-") else "") + mantissa
-
-
-def _plain(value: float) -> str:
-    """A number in full, without an exponent and without digits that say nothing."""
-    text = repr(value)
-    if "e" in text:
-        mantissa, _, shown = text.partition("e")
-        exponent = int(shown)
-        digits = mantissa.lstrip("-").replace(".", "")
-        point = len(mantissa.lstrip("-").partition(".")[0]) + exponent
-        if point <= 0:
-            text = "0." + "0" * -point + digits
-        else:
-            text = digits.ljust(point, "0")[:point] + ("." + digits[point:] if len(digits) > point else "")
-        text = ("-" if mantissa.startswith("-") else "") + text
-    return text.removesuffix(".0")
 
 
 def address_text(address: AddressValue) -> str:

@@ -10,8 +10,8 @@ from kubecel import types
 from kubecel.checker import Checked
 from kubecel.conversions import to_string
 from kubecel.expression import Call, ListLiteral, Literal, MapLiteral, Node
-from kubecel.quoting import quoted
 from kubecel.source import SourceText
+from kubecel.strconv import quoted
 from kubecel.types import CelType, TypeKind
 from kubecel.values import CelError, DurationValue, MapValue, TimestampValue, Uint, type_name
 

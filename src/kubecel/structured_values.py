@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from kubecel.conversions import to_duration, to_timestamp
 from kubecel.field_names import escaped, unescaped
-from kubecel.json_equality import same_json
 from kubecel.metering import TOO_COSTLY, CancelledError
 from kubecel.schema_types import Schema, with_object_fields
 from kubecel.time_limit import look_at_the_time
@@ -294,3 +293,18 @@ def _plain(raw: Any) -> object:
 
 Structured = StructuredMap | StructuredList | PreservedValue
 """What a custom object is made of, apart from scalars."""
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two decoded values are the same, types included.
+
+    >>> same_json({"a": [1]}, {"a": [1]}), same_json({"a": [1]}, {"a": [1.0]})
+    (True, False)
+    """
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same_json(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return bool(one == other)

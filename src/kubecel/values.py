@@ -18,6 +18,9 @@ MAX_INT: Final = 2**63 - 1
 MAX_UINT: Final = 2**64 - 1
 NO_OVERLOAD: Final = "no such overload"
 
+Implementation = Callable[..., object]
+"""What computes a function of an expression."""
+
 
 class CelError(Exception):
     """What an expression ends in where it has no value."""
@@ -243,3 +246,21 @@ def size_of(value: object) -> int:
         case Optional() if value.present:
             return size_of(value.value)
     return 1
+
+
+def checked_int(value: int) -> int:
+    if not MIN_INT <= value <= MAX_INT:
+        raise CelError("integer overflow")
+    return value
+
+
+def checked_uint(value: int) -> Uint:
+    if not 0 <= value <= MAX_UINT:
+        raise CelError("unsigned integer overflow")
+    return Uint(value)
+
+
+def checked_duration(value: int) -> DurationValue:
+    if not MIN_INT <= value <= MAX_INT:
+        raise CelError("duration overflow")
+    return DurationValue(value)

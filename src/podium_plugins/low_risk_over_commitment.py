@@ -47,7 +47,7 @@ RESOURCES = ("cpu", "memory")
 
 KnownOfRow = tuple[int, int, int, int] | None
 """Of cpu and memory the requests from which on load is no risk, then those below which it surely exceeds them (see
-`measured.risk.risk_bounds`); None where the node is not measured."""
+`podium.load.risk.risk_bounds`); None where the node is not measured."""
 
 
 class LowRiskOverCommitmentArgs(UtilisationArgs, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):

@@ -1,7 +1,7 @@
 """Fills nodes up to a cpu utilisation, and spreads beyond it (TargetLoadPacking).
 
     U = the node's measured cpu in percent; C = its cpu capacity; P = what the pod is predicted to use;
-    M = the same of pods that the measurement cannot have shown (see `measured.recent_pods`)
+    M = the same of pods that the measurement cannot have shown (see `podium.load.recent_pods`)
     X = 100·(U/100·C + P + M)/C, 0 where C is 0
     X ≤ T: (100 − T)·X/T + T      T < X ≤ 100: T·(100 − X)/(100 − T)      X > 100: 0
 

@@ -15,7 +15,7 @@ import pytest
 from tools.testbed.audit import bindings
 from tools.testbed.objects import make_node, make_pod
 
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 from tests.deploy.helm import Release
 from tests.podium.manifests.deployed import Replica, refused, used
 from tests.podium.manifests.test_extender_deployed import _start_kube_scheduler

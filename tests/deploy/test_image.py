@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,14 +31,15 @@ wanted = pytest.mark.testbed
 
 
 @pytest.fixture(scope="module")
-def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
+def containers() -> Iterator[Containers]:
     if reason := missing():
         skip_or_fail(TestbedUnavailable("the image", reason))
-    found = Containers(tmp_path_factory.mktemp("containers"))
-    for name in ("base", "builder"):
-        found.import_base(name)
-    yield found
-    found.remove()
+    with tempfile.TemporaryDirectory(prefix="podium-", ignore_cleanup_errors=True) as folder:
+        found = Containers(Path(folder))  # podman takes no path of more than 50 characters
+        for name in ("base", "builder"):
+            found.import_base(name)
+        yield found
+        found.remove()
 
 
 @pytest.fixture(scope="module")

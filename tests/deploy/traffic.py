@@ -18,7 +18,7 @@ from tools.testbed.objects import make_node, make_pod
 from tools.testbed.podium import podium_environment
 from tools.testbed.ports import LOOPBACK, free_port
 
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 from podium_plugins.gpu.request import COUNT, MILLI, MODEL
 from tests.podium.extender.beside_scheduler import asked, start_extender
 from tests.podium.run.crowd import until

@@ -36,6 +36,8 @@ def test_a_qualified_name_is_a_name_with_an_optional_dns_prefix(name: str) -> No
         ("a\n", (f"name part {NAME_RULE}",)),
         ("a" * 64, ("name part must be no more than 63 bytes",)),
         ("/a", ("prefix part must be non-empty",)),
+        ("a/", ("name part must be non-empty", f"name part {NAME_RULE}")),
+        ("a" * 254 + "/b", ("prefix part must be no more than 253 bytes",)),
         (
             "a/b/c",
             (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 from podium.manifests.objects import to_yaml
 from tests.podium.run.crowd import until
 from tests.podium_cluster.apiserver.kubectl import Kubectl, printed

@@ -8,7 +8,7 @@ pod, so it is part of what is measured.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from msgspec.structs import replace
@@ -17,97 +17,59 @@ from podium.engine.intake import Intake
 from podium.framework.clock import Clock
 from podium.framework.diagnosis import Nomination
 from podium.framework.handle import Preemptor
-from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod, PodStatus, ResourceClaim
-from podium.kube.claim_status import deallocated, released, reserved
-from podium.kube.devices import Allocation
-from podium.kube.extended_resources import created
+from podium.kube import Condition, Pod, PodStatus
 from podium.kube.meta import format_time
-from podium.kube.pod import ExtendedResourceRequestMapping
+from podium.testing.memory_writer import MemoryWriter
 
 DELETED = "2026-01-01T00:01:00Z"
 
 
-class ApiStandIn:
+class ApiStandIn(MemoryWriter):
     """Every pod's latest version by uid, and the events still to be delivered."""
 
+    intake: Intake
+
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+        super().__init__(clock)
         self.pods: dict[str, Pod] = {}
         self.awaited: set[str] = set()
         """The pods that the workload waits to see bound."""
         self.bindings = 0
-        self.intake: Intake
         self._annotations: dict[str, Mapping[str, str]] = {}
         """Annotations to be seen when the pod comes back bound."""
-        self._bound: list[tuple[Pod, str]] = []
-        self._events: list[Callable[[], None]] = []
         self._evictions: list[tuple[Sequence[Pod], Callable[[str | None], None]]] = []
 
     # Writes of the scheduler
-
-    def bind(self, pod: Pod, node_name: str) -> None:
-        self._bound.append((pod, node_name))
 
     def evict(
         self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
     ) -> None:
         self._evictions.append((victims, done))
 
-    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
-        pass
-
     def nominate(self, pod: Pod, node_name: str) -> None:
         if pod.uid in self.pods:
-            self._events.append(lambda: self._set_status(pod, self.pods[pod.uid].status.conditions, node_name))
+            self.change(lambda: self._set_status(pod, self.pods[pod.uid].status.conditions, node_name))
 
     def clear_nomination(self, pod: Pod) -> None:
-        self._events.append(lambda: self._set_status(pod, self.pods[pod.uid].status.conditions, ""))
+        self.change(lambda: self._set_status(pod, self.pods[pod.uid].status.conditions, ""))
 
     def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
         self._annotations[pod.metadata.uid] = annotations
-
-    def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
-        for each in (*volumes, *claims):
-            self._events.append(lambda each=each: self.intake.set(each))  # type: ignore[misc]
-
-    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
-        latest = reserved(claim, allocation, pod, self._clock.now())
-        self._events.append(lambda: self.intake.set(latest))
-
-    def create_claim(
-        self,
-        claim: ResourceClaim,
-        allocation: Allocation,
-        pod: Pod,
-        mappings: Sequence[ExtendedResourceRequestMapping],
-    ) -> None:
-        self.reserve_claim(created(claim), allocation, pod)
-
-    def delete_claim(self, claim: ResourceClaim) -> None:
-        self._events.append(lambda: self.intake.delete(claim))
-
-    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
-        self._events.append(lambda: self.intake.set(released(claim, pod)))
-
-    def deallocate_claim(self, claim: ResourceClaim) -> None:
-        self._events.append(lambda: self.intake.set(deallocated(claim)))
-
-    def scheduled(self, pod: Pod, node_name: str) -> None:
-        pass
 
     def failed(self, pod: Pod, reason: str, message: str, nomination: Nomination | None) -> None:
         if reason and pod.uid in self.pods:
             condition = Condition(type="PodScheduled", status="False", reason=reason, message=message)
             nominated = pod.status.nominated_node_name if nomination is None else nomination.node_name
-            self._events.append(lambda: self._set_status(pod, (condition,), nominated))
+            self.change(lambda: self._set_status(pod, (condition,), nominated))
 
     # Events that come back
 
-    def deliver(self) -> None:
-        """Deliver the events of the scheduler's writes."""
-        if self._bound:
-            scheduled = _scheduled(int(self._clock.now()))
-            for pod, node_name in self._bound:
+    def deliver(self) -> bool:
+        """Deliver the events of the scheduler's writes; whether there were any."""
+        wrote = bool(self.placements or self._evictions)
+        if self.placements:
+            scheduled = _scheduled(int(self.clock.now()))
+            for pod, node_name in self.placements:
                 bound = replace(pod, spec=replace(pod.spec, node_name=node_name), status=scheduled)
                 uid = pod.metadata.uid
                 if self._annotations:
@@ -115,15 +77,16 @@ class ApiStandIn:
                 self.pods[uid] = bound
                 self.awaited.discard(uid)
                 self.intake.set(bound)
-            self.bindings += len(self._bound)
-            self._bound.clear()
-        if self._events or self._evictions:
-            events, self._events = self._events, []
-            evictions, self._evictions = self._evictions, []
-            for deliver_event in events:
-                deliver_event()
-            for victims, done in evictions:
-                self._evict(victims, done)
+            self.bindings += len(self.placements)
+            self.placements.clear()
+        changed = super().deliver()
+        evictions, self._evictions = self._evictions, []
+        for victims, done in evictions:
+            self._evict(victims, done)
+        return wrote or changed
+
+    def remove(self, pod: Pod) -> None:
+        self.delete_pod(pod.uid)
 
     def _set_status(self, pod: Pod, conditions: tuple[Condition, ...], nominated: str) -> None:
         latest = self.pods.get(pod.uid)
@@ -132,13 +95,6 @@ class ApiStandIn:
         status = replace(latest.status, conditions=conditions, nominated_node_name=nominated)
         if status != latest.status:
             self.submit(replace(latest, status=status))
-
-    def _evict(self, victims: Sequence[Pod], done: Callable[[str | None], None]) -> None:
-        """The preemptor is let go before the last deletion, whose event then brings it back."""
-        for victim in victims[:-1]:
-            self.delete_pod(victim.uid)
-        done(None)
-        self.delete_pod(victims[-1].uid)
 
     # Writes of others
 

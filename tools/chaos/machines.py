@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 from podium.kube import Pod
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.api import EmbeddedApi

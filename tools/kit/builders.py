@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from podium.cluster import Cluster
 from podium.framework import Handle, ManualClock, Plugin
-from podium.framework.handle import Preemptor
 from podium.framework.nominator import Nominator
 from podium.framework.waiting import WaitingPods
-from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
-from podium.kube.devices import Allocation
-from podium.kube.pod import ExtendedResourceRequestMapping
+from podium.kube import Node, Pod
+from podium.testing.memory_writer import MemoryWriter
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Plugin)
@@ -97,60 +95,6 @@ def make_cluster(nodes: Iterable[Node], pods: Iterable[Pod] = (), objects: Itera
     return cluster
 
 
-class NoWrites:
-    """A writer that accepts everything and remembers it."""
-
-    def __init__(self) -> None:
-        self.bound: list[tuple[str, str]] = []
-        self.evicted: list[str] = []
-        self.annotated: dict[str, dict[str, str]] = {}
-
-    def bind(self, pod: Pod, node_name: str) -> None:
-        self.bound.append((pod.key, node_name))
-
-    def evict(
-        self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
-    ) -> None:
-        self.evicted += [victim.key for victim in victims]
-        done(None)
-
-    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
-        pass
-
-    def nominate(self, pod: Pod, node_name: str) -> None:
-        pass
-
-    def clear_nomination(self, pod: Pod) -> None:
-        pass
-
-    def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
-        self.annotated[pod.key] = dict(annotations)
-
-    def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
-        pass
-
-    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
-        pass
-
-    def create_claim(
-        self,
-        claim: ResourceClaim,
-        allocation: Allocation,
-        pod: Pod,
-        mappings: Sequence[ExtendedResourceRequestMapping],
-    ) -> None:
-        pass
-
-    def delete_claim(self, claim: ResourceClaim) -> None:
-        pass
-
-    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
-        pass
-
-    def deallocate_claim(self, claim: ResourceClaim) -> None:
-        pass
-
-
 def make_handle(cluster: Cluster) -> Handle:
     return Handle(
         cluster,
@@ -158,7 +102,7 @@ def make_handle(cluster: Cluster) -> Handle:
         random.Random(0),
         Nominator(),
         WaitingPods(),
-        NoWrites(),
+        MemoryWriter(at_once=True),
         activate=lambda pods: None,
     )
 

@@ -27,7 +27,7 @@ from podium.framework import ManualClock, Nomination
 from podium.framework.handle import Preemptor
 from podium.kube import KINDS, Condition, KubeObject, Pod, PodGroup, decode_json
 from podium.plugins import load_registry
-from tools.kit.builders import NoWrites
+from podium.testing.memory_writer import MemoryWriter
 from tools.parity.api_objects import Creator
 from tools.parity.dice import Obj
 from tools.parity.gen_groups import GATES, GroupPlan, make_groups
@@ -221,11 +221,11 @@ def _first_writes(client: ApiClient, since: dict[str, str], plan: GroupPlan) -> 
 # Podium's side
 
 
-class _Recorder(NoWrites):
+class _Recorder(MemoryWriter):
     """Notes the first outcome of each pod and group."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(at_once=True)
         self.decisions = GroupDecisions()
 
     def scheduled(self, pod: Pod, node_name: str) -> None:

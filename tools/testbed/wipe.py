@@ -15,6 +15,7 @@ WIPED_KINDS = (
     "apps/v1/ReplicaSet",
     "apps/v1/StatefulSet",
     "apps/v1/DaemonSet",
+    "apps/v1/ControllerRevision",
     "batch/v1/Job",
     "v1/ReplicationController",
     "v1/Pod",

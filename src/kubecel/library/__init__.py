@@ -15,7 +15,7 @@ from kubecel.library import (
     urls,
     versions,
 )
-from kubecel.library.implementation import Implementation
+from kubecel.values import Implementation
 
 IMPLEMENTATIONS: Final[dict[str, Implementation]] = {
     **standard.FUNCTIONS,

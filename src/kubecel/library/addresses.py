@@ -5,9 +5,8 @@ import re
 from typing import Final
 
 from kubecel.conversions import address_text
-from kubecel.library.implementation import Implementation
-from kubecel.quoting import quoted
-from kubecel.values import AddressValue, CelError, NetworkValue, no_overload
+from kubecel.strconv import quoted
+from kubecel.values import AddressValue, CelError, Implementation, NetworkValue, no_overload
 
 _BITS: Final = {4: 32, 6: 128}
 _PREFIX: Final = re.compile(r"[0-9]|[1-9][0-9]{1,8}")

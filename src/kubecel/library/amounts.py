@@ -4,9 +4,8 @@ import re
 from typing import Final
 
 from kubecel import quantity
-from kubecel.library.implementation import Implementation
 from kubecel.quantity import NANO, QuantityError
-from kubecel.values import MAX_INT, MIN_INT, CelError, QuantityValue
+from kubecel.values import MAX_INT, MIN_INT, CelError, Implementation, QuantityValue
 
 _FORM: Final = re.compile(r"[+-]?([0-9]*)\.?([0-9]*)([eEinumkKMGTP]*[-+]?[0-9]*)")
 _SUFFIX: Final = re.compile(r"[numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]+")

@@ -8,10 +8,9 @@ from datetime import date
 from typing import Final
 
 from kubecel.conversions import to_timestamp
-from kubecel.library.implementation import Implementation
 from kubecel.library.urls import problem_of
 from kubecel.names import dns_label_errors, dns_subdomain_errors, label_value_errors, qualified_name_errors
-from kubecel.values import NONE, CelError, FormatValue, Optional, some
+from kubecel.values import NONE, CelError, FormatValue, Implementation, Optional, some
 
 _DNS_1035: Final = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
 _UUID: Final = re.compile("[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}")

@@ -4,11 +4,11 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Final
 
-from kubecel.library.implementation import Implementation
 from kubecel.operations import add, compare, contains, equal
 from kubecel.values import (
     CelError,
     DurationValue,
+    Implementation,
     MapValue,
     TimestampValue,
     Uint,

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from kubecel.library.implementation import Implementation
-from kubecel.values import NONE, CelError, MapValue, Optional, TimestampValue, some
+from kubecel.values import NONE, CelError, Implementation, MapValue, Optional, TimestampValue, some
 
 _ZERO_TIME: Final = -62_135_596_800 * 10**9
 

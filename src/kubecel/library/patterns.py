@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from kubecel.library.implementation import Implementation
 from kubecel.re2 import CostError, PatternError, compile_finder, compile_pattern
-from kubecel.values import CelError, no_overload
+from kubecel.values import CelError, Implementation, no_overload
 
 
 def matches(text: object, pattern: object) -> bool:

@@ -3,8 +3,7 @@
 from typing import Final
 
 from kubecel import conversions
-from kubecel.library.implementation import Implementation
-from kubecel.values import DurationValue, no_overload
+from kubecel.values import DurationValue, Implementation, no_overload
 
 
 def _same(value: object) -> object:

@@ -3,8 +3,7 @@
 from typing import Final
 
 from kubecel.format_clauses import format_text
-from kubecel.library.implementation import Implementation
-from kubecel.values import CelError
+from kubecel.values import CelError, Implementation
 
 _SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _ESCAPES: Final = str.maketrans(

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from kubecel.library.implementation import Implementation
-from kubecel.values import CelError, DurationValue, TimestampValue
+from kubecel.values import CelError, DurationValue, Implementation, TimestampValue
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,6}")
 _FIELDS: Final[dict[str, Callable[[datetime], int]]] = {

@@ -4,9 +4,8 @@ import re
 from typing import Final
 from urllib.parse import quote, unquote_plus, urlsplit
 
-from kubecel.library.implementation import Implementation
-from kubecel.quoting import quoted
-from kubecel.values import CelError, MapValue, UrlValue
+from kubecel.strconv import quoted
+from kubecel.values import CelError, Implementation, MapValue, UrlValue
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from kubecel.library.implementation import Implementation
 from kubecel.operations import compare_versions
-from kubecel.values import CelError, SemverValue
+from kubecel.values import CelError, Implementation, SemverValue
 
 _DIGITS: Final = frozenset("0123456789")
 _ALPHANUMERIC: Final = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-")

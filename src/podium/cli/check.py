@@ -38,9 +38,8 @@ def check(
 
     Example: podium check scheduler.yaml -o yaml
     """
-    from podium.cli.configuration import gates_of
+    from podium.cli.configuration import gates_of, registry_with
     from podium.cli.files import read_text
-    from podium.cli.registry import registry_with
     from podium.config import ConfigError, load_config
     from podium.kube.printable import printable
 

@@ -1,15 +1,16 @@
-"""Reads the configuration a command runs with: a file, or what kube-scheduler runs without one."""
+"""Reads the configuration a command runs with (a file, or what kube-scheduler runs without one), and its plugins."""
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from podium.cli.console import echo
 from podium.cli.files import read_text
-from podium.cli.registry import registry_and_named
 from podium.config import SchedulerConfig, default_config, load_config
 from podium.config.feature_gates import Gates, read_gates
 
 if TYPE_CHECKING:
+    from podium.framework import Plugin
     from podium.plugins import PluginRegistry
 
 
@@ -48,3 +49,23 @@ def gates_of(feature_gates: list[str] | None) -> Gates:
     for warning in warnings:
         echo(f"warning: {warning}", err=True)
     return gates
+
+
+def registry_with(extra: Sequence[str] | None) -> "PluginRegistry":
+    """Every plugin by name. A plugin named on the command line may lie in the current folder."""
+    return registry_and_named(extra)[0]
+
+
+def registry_and_named(
+    extra: Sequence[str] | None, *, again: bool = False
+) -> "tuple[PluginRegistry, list[type[Plugin]]]":
+    """Every plugin by name, and those that the command line names.
+
+    With `again`, those that are named are loaded from their source as it is now.
+    """
+    from podium.plugins import load_named, load_registry
+
+    if extra and "" not in sys.path:
+        sys.path.insert(0, "")
+    registry = load_registry()
+    return registry, load_named(registry, extra or (), again=again)

@@ -7,6 +7,8 @@ Tables look the same everywhere: plain, without frames, and wide enough in a pip
 import os
 import select
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from podium.cli.options import Output
@@ -14,6 +16,7 @@ from podium.cli.options import Output
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
 
 PIPE_WIDTH = 120
 
@@ -85,7 +88,7 @@ def print_table(out: "Console", rows: "Table", *, turn: bool = False) -> None:
 def table(title: str | None = None) -> "Table":
     from rich import box
 
-    from podium.cli.printable_table import PrintableTable
+    from podium.cli.fitted_table import PrintableTable
     from podium.kube.printable import printable
 
     return PrintableTable(
@@ -145,3 +148,29 @@ class PipeEnd:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+@contextmanager
+def progress_bar(total: int, what: str) -> Iterator[Callable[[str, int], None]]:
+    """A bar; `report(text, done)` shows what runs, and `done` is True where one more is done, or how many are."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        BarColumn(20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=total)
+
+        def report(text: str, done: int) -> None:
+            if isinstance(done, bool):
+                progress.update(task, description=text, advance=done)
+            else:
+                progress.update(task, description=text, completed=done)
+
+        yield report

@@ -1,38 +1,21 @@
 """Reads the options of `podium controller` and keeps custom resources up to date."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from podium.cli.commands import Commands
-from podium.cli.event_loop import run_to_end
-from podium.cli.leader_options import (
-    LeaderElectOption,
-    LeaseDurationOption,
-    LeaseNameOption,
-    LeaseNamespaceOption,
-    RenewDeadlineOption,
-    RetryPeriodOption,
-    leader_flags,
-)
-from podium.cli.log_options import LogFormatOption, LogLevelOption, set_up_log
-from podium.cli.object_names import ImageOption, PlaceOption
-from podium.cli.options import ContextOption, KubeconfigOption
-from podium.cli.printed_manifest import print_manifest
+from podium.cli.manifest_options import ImageOption, PlaceOption, print_manifest
+from podium.cli.options import ContextOption, KubeconfigOption, option_groups
 from podium.cli.serving_options import (
-    ALWAYS_ALLOWED,
-    AlwaysAllowPathsOption,
-    AuthenticationKubeconfigOption,
-    AuthorizationKubeconfigOption,
-    BindAddressOption,
-    CertDirOption,
-    ClientCaFileOption,
+    LeaderFlags,
+    LogFormatOption,
+    LogLevelOption,
     SecurePortOption,
-    SkipLookupOption,
-    TlsCertFileOption,
-    TlsPrivateKeyFileOption,
-    TolerateLookupFailureOption,
-    serving_options,
+    ServingFlags,
+    run_to_end,
+    set_up_log,
 )
 
 if TYPE_CHECKING:
@@ -48,32 +31,26 @@ ControllersOption = Annotated[
 app = Commands(name="controller")
 
 
+@dataclass(frozen=True)
+class ControllerServingFlags(ServingFlags):
+    """The options of endpoints, on a port of the controllers' own."""
+
+    secure_port: SecurePortOption = 10260
+
+
 @app.callback(invoke_without_command=True)
+@option_groups
 def controller(
     typed: typer.Context,
+    *,
     controllers: ControllersOption = "",
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
     master: Annotated[
         str | None, typer.Option("--master", metavar="URL", help="The API server, whatever the kubeconfig says.")
     ] = None,
-    leader_elect: LeaderElectOption = None,
-    lease_duration: LeaseDurationOption = None,
-    renew_deadline: RenewDeadlineOption = None,
-    retry_period: RetryPeriodOption = None,
-    resource_namespace: LeaseNamespaceOption = None,
-    resource_name: LeaseNameOption = None,
-    bind_address: BindAddressOption = "0.0.0.0",
-    secure_port: SecurePortOption = 10260,
-    tls_cert_file: TlsCertFileOption = "",
-    tls_private_key_file: TlsPrivateKeyFileOption = "",
-    cert_dir: CertDirOption = "",
-    client_ca_file: ClientCaFileOption = "",
-    authentication_kubeconfig: AuthenticationKubeconfigOption = "",
-    authorization_kubeconfig: AuthorizationKubeconfigOption = "",
-    authentication_skip_lookup: SkipLookupOption = False,
-    tolerate_lookup_failure: TolerateLookupFailureOption = "true",
-    always_allow_paths: AlwaysAllowPathsOption = ALWAYS_ALLOWED,
+    leader: LeaderFlags,
+    endpoints: ControllerServingFlags,
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
 ) -> None:
@@ -92,21 +69,8 @@ def controller(
     from podium.controllers.assembly import run as run_controllers
 
     set_up_log(log_format, log_level)
-    flags = leader_flags(leader_elect, lease_duration, renew_deadline, retry_period, resource_namespace, resource_name)
-    serving = serving_options(
-        typed,
-        bind_address,
-        secure_port,
-        tls_cert_file,
-        tls_private_key_file,
-        cert_dir,
-        client_ca_file,
-        authentication_kubeconfig,
-        authorization_kubeconfig,
-        authentication_skip_lookup,
-        tolerate_lookup_failure,
-        always_allow_paths,
-    )
+    flags = leader.given()
+    serving = endpoints.checked(typed)
     names = [each.name for each in _chosen(controllers)]
     options = ControllerOptions(names, apply_leader_flags(ControllerOptions().election, flags), serving)
     access = load_access(kubeconfig, context=context, master=master)

@@ -29,7 +29,7 @@ def crds(
     """
     import msgspec
 
-    from podium.controllers.definitions import definitions
+    from podium.controllers.catalog import definitions
     from podium.manifests.objects import to_yaml
 
     known = definitions()

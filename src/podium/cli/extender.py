@@ -7,10 +7,9 @@ import typer
 
 from podium.cli.commands import Commands
 from podium.cli.errors import InputError
-from podium.cli.event_loop import run_to_end
 from podium.cli.extender_manifest import agent_names, manifest
-from podium.cli.log_options import LogFormatOption, check_choice
 from podium.cli.options import ContextOption, KubeconfigOption, PluginOption
+from podium.cli.serving_options import LogFormatOption, check_choice, run_to_end
 
 LEVELS = {
     "trace": "trace",
@@ -93,8 +92,8 @@ def extender(
     """
     if typed.invoked_subcommand is not None:
         return
+    from podium.cli.configuration import registry_with
     from podium.cli.files import read_text
-    from podium.cli.registry import registry_with
     from podium.client import load_access
     from podium.extender.agents import choose
     from podium.extender.run import ExtenderOptions

@@ -8,15 +8,15 @@ import typer
 
 from podium import packages
 from podium.cli.errors import InputError
-from podium.cli.object_names import (
+from podium.cli.manifest_options import (
     ImageOption,
     check_scheduler_name,
     checked_image,
     checked_namespace,
     checked_scheduler_name,
+    print_manifest,
 )
 from podium.cli.options import PluginOption
-from podium.cli.printed_manifest import print_manifest
 
 
 def manifest(
@@ -58,8 +58,8 @@ def manifest(
 
     Example: podium extender manifest --agents safe,congestion | kubectl apply -f -
     """
+    from podium.cli.configuration import registry_with
     from podium.cli.files import read_text
-    from podium.cli.registry import registry_with
     from podium.extender.agents import choose
     from podium.extender.assembly import plugin_config
     from podium.kube.printable import printable

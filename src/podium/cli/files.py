@@ -20,7 +20,7 @@ SAMPLES = Path(__file__).parent.parent / "samples"
 
 def read_text(file: str) -> tuple[str, str]:
     """The text of a file, and what to call the file in messages; raises DocumentError where it is too large."""
-    from podium.kube.files import read_file, read_stream
+    from podium.kube.documents import read_file, read_stream
 
     source = "<stdin>" if file == STDIN else file
     data = read_stream(sys.stdin.buffer, source) if file == STDIN else read_file(named_path(file))

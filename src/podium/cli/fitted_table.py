@@ -5,11 +5,15 @@ at a time, each block with the columns of text that it begins with. A table of f
 figure in each row, and a column for each thing that is compared.
 """
 
+from typing import Any
+
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
+
+from podium.kube.printable import printable
 
 LEAST_TEXT = 16
 """Characters that a column of text has at least, where it has that many, when it is wrapped."""
@@ -115,3 +119,17 @@ def _like(rows: Table) -> Table:
         pad_edge=rows.pad_edge,
         padding=rows.padding,
     )
+
+
+class PrintableTable(Table):
+    """A table whose texts come from outside, each on one line; what has several lines is given as rich's Text."""
+
+    def add_column(self, header: RenderableType = "", *args: Any, **options: Any) -> None:
+        super().add_column(_safe(header), *args, **options)
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        super().add_row(*(None if cell is None else _safe(cell) for cell in cells), **options)
+
+
+def _safe(cell: RenderableType) -> RenderableType:
+    return printable(cell) if isinstance(cell, str) else cell

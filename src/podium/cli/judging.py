@@ -259,8 +259,7 @@ def _with_given(
 ) -> "tuple[list[KubeObject], list[KubeObject]]":
     """All objects, those given with -f last, and those alone."""
     from podium.cli.files import read_objects
-    from podium.kube.admission import as_admitted
-    from podium.kube.claim_templates import with_claims_made
+    from podium.kube.admission import as_admitted, with_claims_made
 
     more = options.more
     given, skipped = read_objects(more)

@@ -72,8 +72,7 @@ async def _ask(
     from podium.client import Client
     from podium.kube import Node
     from podium.run.last_event import last_event
-    from podium.run.measure_once import measure
-    from podium.run.snapshot import fetch_custom_objects, fetch_objects
+    from podium.run.snapshot import fetch_custom_objects, fetch_objects, measure
 
     async with Client(access) as client:
         objects = await fetch_objects(client, tell, config.gates)

@@ -13,9 +13,8 @@ from podium.cli import controller, extender_manifest
 from podium.cli.commands import Commands
 from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.object_names import ImageOption, NameOption, PlaceOption
+from podium.cli.manifest_options import ImageOption, NameOption, PlaceOption, print_manifest
 from podium.cli.options import FeatureGatesOption, PluginOption
-from podium.cli.printed_manifest import print_manifest
 
 ConfigOption = Annotated[
     str | None,
@@ -76,9 +75,8 @@ def run(
 
     Example: podium manifest run --config scheduler.yaml | kubectl apply -f -
     """
-    from podium.cli.configuration import gates_of
+    from podium.cli.configuration import gates_of, registry_and_named
     from podium.cli.files import read_text
-    from podium.cli.registry import registry_and_named
     from podium.config import default_config, load_config
     from podium.manifests.objects import IMAGE
     from podium.manifests.run import RunSettings, without_kubeconfig

@@ -1,7 +1,14 @@
-"""Defines options that several commands share, so that they are spelt and explained the same way."""
+"""Defines options that several commands share, so that they are spelt and explained the same way.
 
+Options that belong together are the fields of a dataclass; `option_groups` lets a command take such records.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from enum import StrEnum
-from typing import Annotated
+from functools import wraps
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -91,3 +98,36 @@ QosPortOption = Annotated[
         help="Where the QoS page of QosAware is served, on loopback; 0 serves none.",
     ),
 ]
+
+
+def option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take options in records: of a parameter that is a dataclass, each field becomes an option.
+
+    @option_groups
+    def serve(*, endpoints: ServingFlags, verbose: bool = False) -> None: ...
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    options: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        if (group := groups.get(parameter.name)) is None:
+            options.append(parameter.replace(annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        types = get_type_hints(group, include_extras=True)
+        options += [
+            inspect.Parameter(
+                each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=types[each.name]
+            )
+            for each in fields(group)
+        ]
+
+    @wraps(command)
+    def with_records(**given: Any) -> None:
+        records = {
+            name: group(**{each.name: given.pop(each.name) for each in fields(group)}) for name, group in groups.items()
+        }
+        command(**given, **records)
+
+    with_records.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    with_records.__annotations__ = {each.name: each.annotation for each in options}
+    return with_records

@@ -38,8 +38,8 @@ def plugins(
     if context.invoked_subcommand is not None:
         return
     from podium.cli.catalog import catalog, catalog_table, grouped_table
+    from podium.cli.configuration import registry_with
     from podium.cli.console import console, print_table
-    from podium.cli.registry import registry_with
 
     entries = catalog(registry_with(plugin))
     if output in (ListOutput.JSON, ListOutput.YAML):

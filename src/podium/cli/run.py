@@ -8,32 +8,21 @@ import typer
 from podium.cli.commands import PodiumCommand
 from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.event_loop import run_to_end
-from podium.cli.leader_options import (
-    LeaderElectOption,
-    LeaseDurationOption,
-    LeaseNameOption,
-    LeaseNamespaceOption,
-    RenewDeadlineOption,
-    RetryPeriodOption,
-    leader_flags,
+from podium.cli.options import (
+    ContextOption,
+    FeatureGatesOption,
+    KubeconfigOption,
+    PluginOption,
+    QosPortOption,
+    option_groups,
 )
-from podium.cli.log_options import LogFormatOption, LogLevelOption, set_up_log
-from podium.cli.options import ContextOption, FeatureGatesOption, KubeconfigOption, PluginOption, QosPortOption
 from podium.cli.serving_options import (
-    ALWAYS_ALLOWED,
-    AlwaysAllowPathsOption,
-    AuthenticationKubeconfigOption,
-    AuthorizationKubeconfigOption,
-    BindAddressOption,
-    CertDirOption,
-    ClientCaFileOption,
-    SecurePortOption,
-    SkipLookupOption,
-    TlsCertFileOption,
-    TlsPrivateKeyFileOption,
-    TolerateLookupFailureOption,
-    serving_options,
+    LeaderFlags,
+    LogFormatOption,
+    LogLevelOption,
+    ServingFlags,
+    run_to_end,
+    set_up_log,
 )
 
 if TYPE_CHECKING:
@@ -61,8 +50,10 @@ class RunCommand(PodiumCommand):
         return super().parse_args(ctx, found.args)
 
 
+@option_groups
 def run(
     typed: typer.Context,
+    *,
     config: Annotated[
         str | None,
         typer.Option(
@@ -78,23 +69,8 @@ def run(
     ] = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
-    leader_elect: LeaderElectOption = None,
-    lease_duration: LeaseDurationOption = None,
-    renew_deadline: RenewDeadlineOption = None,
-    retry_period: RetryPeriodOption = None,
-    resource_namespace: LeaseNamespaceOption = None,
-    resource_name: LeaseNameOption = None,
-    bind_address: BindAddressOption = "0.0.0.0",
-    secure_port: SecurePortOption = 10259,
-    tls_cert_file: TlsCertFileOption = "",
-    tls_private_key_file: TlsPrivateKeyFileOption = "",
-    cert_dir: CertDirOption = "",
-    client_ca_file: ClientCaFileOption = "",
-    authentication_kubeconfig: AuthenticationKubeconfigOption = "",
-    authorization_kubeconfig: AuthorizationKubeconfigOption = "",
-    authentication_skip_lookup: SkipLookupOption = False,
-    tolerate_lookup_failure: TolerateLookupFailureOption = "true",
-    always_allow_paths: AlwaysAllowPathsOption = ALWAYS_ALLOWED,
+    leader: LeaderFlags,
+    endpoints: ServingFlags,
     qos_port: QosPortOption = 10000,
     qos_address: Annotated[
         str, typer.Option("--qos-address", metavar="IP", help="On which address, instead of loopback.")
@@ -119,28 +95,14 @@ def run(
     from podium.client import load_access
     from podium.config.flags import with_leader_flags, with_other_flags
     from podium.run.assembly import RunOptions
-    from podium.run.run import run as run_scheduler
+    from podium.run.assembly import run as run_scheduler
     from podium.serving.plugin_pages import PageAddress
 
     set_up_log(log_format, log_level)
     applied = typed.meta[APPLIED]
-    flags = leader_flags(leader_elect, lease_duration, renew_deadline, retry_period, resource_namespace, resource_name)
+    flags = leader.given()
     flags["leader-elect-resource-lock"] = applied.get("leader-elect-resource-lock")
-    serving = serving_options(
-        typed,
-        bind_address,
-        secure_port,
-        tls_cert_file,
-        tls_private_key_file,
-        cert_dir,
-        client_ca_file,
-        authentication_kubeconfig,
-        authorization_kubeconfig,
-        authentication_skip_lookup,
-        tolerate_lookup_failure,
-        always_allow_paths,
-        applied.get("tls-min-version", ""),
-    )
+    serving = endpoints.checked(typed, applied.get("tls-min-version", ""))
     written, registry = read_config(config, plugin, feature_gates)
     settings, warnings = with_other_flags(with_leader_flags(written, flags), applied, beside_file=config is not None)
     for warning in warnings:

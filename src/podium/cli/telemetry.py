@@ -79,8 +79,7 @@ async def _measure(
     from podium.cli.files import read_objects
     from podium.client import Client, load_access
     from podium.kube import Node
-    from podium.run.measure_once import measure
-    from podium.run.snapshot import fetch_nodes
+    from podium.run.snapshot import fetch_nodes, measure
 
     if dump:
         nodes = [each for each in read_objects(dump)[0] if isinstance(each, Node)]

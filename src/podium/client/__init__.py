@@ -3,13 +3,11 @@ and lessons stored in ConfigMaps (`WatchedExperience`)."""
 
 from podium.client.access import Access
 from podium.client.client import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
-from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
+from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable, missing_rule
 from podium.client.experience import WatchedExperience
-from podium.client.kinds import RESOURCES, WATCHED
 from podium.client.loading import load_access
-from podium.client.rbac import missing_rule
 from podium.client.reflector import Reflector
-from podium.client.resource import ApiResource
+from podium.client.resource import RESOURCES, WATCHED, ApiResource
 
 __all__ = [
     "APPLY_PATCH",

@@ -28,9 +28,8 @@ from podium.client.access import Access
 from podium.client.connection_errors import unreachable
 from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable, refusal
 from podium.client.pool import NotSentError, Pool
-from podium.client.repetition import Repetition
+from podium.client.repetition import Repetition, Throttle
 from podium.client.session import Chunks, Session, abandon, read_whole
-from podium.client.throttle import Throttle
 from podium.client.wire import MalformedResponseError
 
 MERGE_PATCH = "application/merge-patch+json"

@@ -5,14 +5,17 @@ once a second, and once more with `renew` when the server refused the last one. 
 printed.
 """
 
+from __future__ import annotations
+
 import base64
 import logging
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from podium.client.errors import AccessError
-from podium.client.files import RotatedFile
 
 log = logging.getLogger(__name__)
+REREAD_AFTER = 60.0
 
 
 class Identity(NamedTuple):
@@ -138,3 +141,34 @@ def _content(file: RotatedFile, field: str, now: float) -> bytes:
         return file.read(now)
     except OSError as error:
         raise AccessError(f"{field} {file.path} cannot be read: {error.strerror}") from None
+
+
+class RotatedFile:
+    """A file's content as of the last look.
+
+    Reads files that are replaced while Podium runs: tokens and certificates that something else rotates.
+
+    A look costs one `stat`. Kubernetes swaps a symbolic link when it rotates what it mounts, others write in place
+    or rename over; inode, size and time of change together tell all of these. Some file systems keep coarse times,
+    so after a minute the content is read again whatever `stat` says.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._content: bytes | None = None
+        self._stat: tuple[int, int, int] | None = None
+        self._read_at = float("-inf")
+
+    def read(self, now: float) -> bytes:
+        """The content, from memory where the file has not changed; `now` is any clock in seconds. Raises OSError."""
+        found = self.path.stat()
+        stat = (found.st_ino, found.st_size, found.st_mtime_ns)
+        if self._content is None or stat != self._stat or now - self._read_at >= REREAD_AFTER:
+            self._content = self.path.read_bytes()
+            self._stat = stat
+            self._read_at = now
+        return self._content
+
+    def forget(self) -> None:
+        """Read it again at the next look."""
+        self._content = None

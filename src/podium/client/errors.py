@@ -8,6 +8,7 @@ second, only `sent` tells whether a write may have happened.
 Messages never contain credentials.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -15,6 +16,9 @@ import msgspec
 from podium.errors import UserError
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.printable import shortened
+
+_RESOURCE = re.compile(r'cannot (\w+) resource "([^"]+)" in API group "([^"]*)"')
+_PATH = re.compile(r'cannot (\w+) path "([^"]+)"')
 
 
 class AccessError(UserError):
@@ -123,3 +127,24 @@ def refusal(status: int, body: bytes, retry_after: float | None = None) -> ApiEr
         retry_after = float(seconds)
     reason, message = shortened(decoded.reason or "", LONGEST_REASON), shortened(decoded.message or "")
     return ApiError(status, reason, message, details, retry_after)
+
+
+def missing_rule(error: ApiError) -> str:
+    """The rule to add to a Role or ClusterRole; empty where no rule would help (a quota, an admission webhook).
+
+    Finds the RBAC rule that would have allowed a refused request.
+
+    The API server says what it missed in one sentence of fixed form; the rule to add is more useful to the reader:
+
+        pods "a" is forbidden: User "u" cannot create resource "pods/binding" in API group "" in the namespace "x"
+        → apiGroups: [""], resources: ["pods/binding"], verbs: ["create"]
+    """
+    if not error.forbidden:
+        return ""
+    if found := _RESOURCE.search(error.message):
+        verb, resource, group = found.groups()
+        return f'apiGroups: ["{group}"], resources: ["{resource}"], verbs: ["{verb}"]'
+    if found := _PATH.search(error.message):
+        verb, path = found.groups()
+        return f'nonResourceURLs: ["{path}"], verbs: ["{verb}"]'
+    return ""

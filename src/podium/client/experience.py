@@ -21,9 +21,8 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from podium.client.client import Client
-from podium.client.errors import ApiError, ClientError
+from podium.client.errors import ApiError, ClientError, missing_rule
 from podium.client.problem_reports import ProblemReports
-from podium.client.rbac import missing_rule
 from podium.client.reflector import Reflector
 from podium.client.resource import ApiResource
 from podium.framework.clock import Clock

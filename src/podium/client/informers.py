@@ -15,12 +15,10 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from podium.client.client import Client
-from podium.client.discovery import NoSuchKindError, find_resource
 from podium.client.errors import ApiError, ClientError
-from podium.client.kinds import RESOURCES, WATCHED
 from podium.client.problem_reports import SharedOutage
 from podium.client.reflector import Reflector
-from podium.client.resource import ApiResource
+from podium.client.resource import RESOURCES, WATCHED, ApiResource, NoSuchKindError, find_resource
 from podium.config.feature_gates import Gate
 from podium.engine.intake import Intake
 from podium.framework.kinds import is_plain

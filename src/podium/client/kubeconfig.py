@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from podium.client.errors import AccessError
-from podium.kube.documents import SETTINGS, DocumentError, read_yaml
-from podium.kube.files import read_file
+from podium.kube.documents import SETTINGS, DocumentError, read_file, read_yaml
 from podium.kube.nulls import without_null_fields
 
 

@@ -14,8 +14,7 @@ import msgspec
 
 from podium.client.client import Client
 from podium.client.errors import ApiError
-from podium.client.lines import BrokenStream
-from podium.client.reading import FoundObject, Reader
+from podium.client.reading import BrokenStream, FoundObject, Reader
 from podium.client.replica import BATCH
 from podium.client.resource import ApiResource
 from podium.kube.bounds import UNDECODABLE

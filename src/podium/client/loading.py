@@ -6,22 +6,23 @@ a token file over a token, and `exec` is not run where another credential is giv
 """
 
 import os
+from collections.abc import Mapping
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from urllib.parse import quote
 
 from yarl import URL
 
 from podium.client.access import Access, Trust
-from podium.client.credentials import FileCredentials, FixedCredentials, Identity, basic, bearer
+from podium.client.credentials import FileCredentials, FixedCredentials, Identity, RotatedFile, basic, bearer
 from podium.client.errors import AccessError
 from podium.client.exec_plugin import ALWAYS, EXTENSION, IF_AVAILABLE, NEVER, VERSIONS, ExecCredentials, cluster_info
-from podium.client.files import RotatedFile
-from podium.client.in_cluster import SERVICE_ACCOUNT, pod_namespace, server_of_environment
 from podium.client.kubeconfig import EntryLocation, ExecConfig, KubeconfigCluster, KubeconfigUser, select
-from podium.client.proxies import SCHEMES, proxy_from_environment
 
 _HEADER_KEY = "!#$&'*+-.^_`|~"
 """What may stand in a header's name other than letters and digits."""
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+SCHEMES = ("http", "https")
 
 
 def load_access(
@@ -251,3 +252,70 @@ def _impersonation(user: KubeconfigUser, location: EntryLocation) -> list[tuple[
     for key, values in user.as_user_extra.items():
         headers += [(f"Impersonate-Extra-{quote(key, safe=_HEADER_KEY)}", value) for value in values]
     return headers
+
+
+def server_of_environment(environment: Mapping[str, str]) -> str | None:
+    """The API server's address, where this runs in a pod."""
+    host, port = environment.get("KUBERNETES_SERVICE_HOST"), environment.get("KUBERNETES_SERVICE_PORT")
+    if not host or not port:
+        return None
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+
+
+def pod_namespace(environment: Mapping[str, str], folder: Path) -> str:
+    """The namespace of this pod: $POD_NAMESPACE, or that of its service account."""
+    if named := environment.get("POD_NAMESPACE"):
+        return named
+    try:
+        return (folder / "namespace").read_text().strip() or "default"
+    except OSError:
+        return "default"
+
+
+def proxy_from_environment(server: URL, environment: Mapping[str, str]) -> str | None:
+    """The proxy for requests to `server`, as a URL.
+
+    Finds the proxy that the environment names for a server, by Go's rules.
+
+    `HTTPS_PROXY` counts for https servers and `HTTP_PROXY` for http ones, in capitals or not. `NO_PROXY` is a list
+    of exceptions: `*`, an address, a network (10.0.0.0/8), a domain with its subdomains (example.com) or the
+    subdomains only (.example.com), each with or without a port. The own machine is never asked for through a proxy
+    of the environment.
+    """
+    name = f"{server.scheme}_proxy"
+    proxy = environment.get(name.upper()) or environment.get(name)
+    exceptions = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
+    if not proxy or _is_loopback(server.host or "") or _is_excepted(server, exceptions):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_excepted(server: URL, exceptions: str) -> bool:
+    return any(_matches(server, entry.strip().lower()) for entry in exceptions.split(",") if entry.strip())
+
+
+def _matches(server: URL, entry: str) -> bool:
+    host = (server.host or "").lower()
+    if entry == "*":
+        return True
+    try:
+        return ip_address(host) in ip_network(entry, strict=False)
+    except ValueError:  # one of the two is a name, or the entry has a port
+        pass
+    name, colon, port = entry.rpartition(":")
+    if colon and port.isdigit() and not name.endswith(":"):
+        if int(port) != server.port:
+            return False
+        entry = name.strip("[]")
+    if entry.startswith("*."):
+        entry = entry[1:]
+    if entry.startswith("."):
+        return host.endswith(entry)
+    return host == entry or host.endswith(f".{entry}")

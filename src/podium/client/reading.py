@@ -10,8 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from podium.client.errors import ApiError, refusal
-from podium.client.lines import LONGEST_LINE, BrokenStream
+from podium.client.errors import ApiError, ClientError, refusal
 from podium.client.resource import ApiResource
 from podium.kube import DecodeError, decode_json
 
@@ -22,6 +21,8 @@ ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOO
 _CHANGES = frozenset((ADDED, MODIFIED, DELETED))
 _EXPIRED = ("Expired", "Gone")
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+LONGEST_LINE = 16 << 20
+"""No object comes near it: etcd refuses those over 1.5 MB. It keeps a stream without line ends out of memory."""
 
 
 class ObjectIdentity(NamedTuple):
@@ -152,3 +153,35 @@ def _refusal(status: bytes) -> ApiError:
     except _UNREADABLE:
         decoded = _Code()
     return refusal(410 if decoded.reason in _EXPIRED else decoded.code or 500, status)
+
+
+class BrokenStream(ClientError):  # noqa: N818  (it reads as what happened)
+    """The server sent something that is not what was asked for."""
+
+
+class LineSplitter:
+    """Collects chunks into lines; what is left at the end of the stream is not a whole line, and is dropped."""
+
+    def __init__(self, longest: int = LONGEST_LINE) -> None:
+        self._longest = longest
+        self._begun: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that this chunk ends, without their line ends; blank ones are left out."""
+        lines = chunk.split(b"\n")
+        self._begin(lines[0])
+        if len(lines) == 1:
+            return []
+        lines[0] = b"".join(self._begun)
+        self._begun.clear()
+        self._size = 0
+        self._begin(lines.pop())
+        return [line for line in lines if line]
+
+    def _begin(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size > self._longest:
+            raise BrokenStream(f"the server sent a line of more than {self._longest} bytes")
+        if part:
+            self._begun.append(part)

@@ -11,6 +11,8 @@ What was missed by then is listed, not watched: decisions made while minutes of 
 decisions about a cluster of the past.
 """
 
+from __future__ import annotations
+
 import asyncio
 import logging
 import random
@@ -19,13 +21,21 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from podium.client.backoff import Backoff
 from podium.client.client import SILENT_WATCH, Client
 from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
-from podium.client.lines import LONGEST_LINE, BrokenStream, LineSplitter
 from podium.client.listing import list_all
 from podium.client.problem_reports import ProblemReports, SharedOutage
-from podium.client.reading import ADDED, BOOKMARK, DELETED, MODIFIED, FoundObject, Reader
+from podium.client.reading import (
+    ADDED,
+    BOOKMARK,
+    DELETED,
+    LONGEST_LINE,
+    MODIFIED,
+    BrokenStream,
+    FoundObject,
+    LineSplitter,
+    Reader,
+)
 from podium.client.replica import BATCH, Replica
 from podium.client.resource import ApiResource
 
@@ -264,3 +274,33 @@ def _reason(error: ApiError, resource: ApiResource[T]) -> str:
     if error.not_found:
         return f"the API server has no {resource.plural} in {resource.group_version}"
     return f"{error} ({error.status} {error.reason})".replace(" )", ")")
+
+
+class Backoff:
+    """The waits of one client of one server.
+
+    Decides how long to wait before a server that does not answer is asked again, as client-go's reflector does.
+
+    The n-th wait in a row is first × 2ⁿ, at most `longest`, stretched by up to as much again at random, so that
+    clients which lost the server together do not come back together. Without a wait for `healthy` seconds the next
+    one starts over.
+    """
+
+    def __init__(
+        self, rng: random.Random, *, first: float = 0.8, longest: float = 30.0, healthy: float = 120.0
+    ) -> None:
+        self._rng = rng
+        self._first = first
+        self._longest = longest
+        self._healthy = healthy
+        self._next = first
+        self._last_wait = float("-inf")
+
+    def delay(self, now: float) -> float:
+        """Seconds to wait from `now` on; `now` is any clock that goes forward, always the same one."""
+        if now - self._last_wait > self._healthy:
+            self._next = self._first
+        self._last_wait = now
+        delay = self._next
+        self._next = min(self._next * 2, self._longest)
+        return delay * (1 + self._rng.random())

@@ -1,4 +1,4 @@
-"""Decides whether a request that failed is sent again, and when.
+"""Decides when a request is sent: how many go in a second, and whether and when one that failed is sent again.
 
 - 429 and 5xx with Retry-After: after that time, up to ten times, as kubectl does.
 - No answer to a request that only reads: a few times, waiting longer each time.
@@ -19,6 +19,7 @@ MOST_RECONNECTS = 4
 FIRST_BACKOFF = 0.1
 """Seconds, doubled each time."""
 SPREAD = 0.25
+DEFAULT_BURST = 10
 
 
 class Repetition:
@@ -49,3 +50,30 @@ class Repetition:
                 if self._reconnects <= MOST_RECONNECTS:
                     return FIRST_BACKOFF * 2.0 ** (self._reconnects - 1) * (1 + self._rng.random())
         return None
+
+
+class Throttle:
+    """The limit of one client.
+
+    Limits the rate of one's own requests.
+
+    A bucket of `burst` tokens fills by `qps` a second, and each request takes one. Requests go in the order they
+    came: each reserves the next free moment and sleeps until then, so a queue needs no list and no wake-ups.
+    """
+
+    def __init__(self, qps: float, burst: int) -> None:
+        self._interval = 1 / qps
+        self._slack = ((burst if burst > 0 else DEFAULT_BURST) - 1) * self._interval
+        self._next_free: float | None = None
+        """When a token is free if none is saved; up to `slack` in the past, which is what was saved."""
+
+    async def take(self, deadline: float) -> None:
+        """Returns when the request may go; TimeoutError at once where that would be after `deadline` (loop time)."""
+        now = asyncio.get_running_loop().time()
+        oldest = now - self._slack
+        free = oldest if self._next_free is None else max(self._next_free, oldest)
+        if free > deadline:
+            raise TimeoutError
+        self._next_free = free + self._interval
+        if free > now:
+            await asyncio.sleep(free - now)

@@ -3,10 +3,9 @@
 What is listed in `__all__` is part of the plugin contract: plugins import it from here, not from the modules below.
 """
 
-from podium.cluster.columns import Column
+from podium.cluster.columns import Column, Interned
 from podium.cluster.counts import CountColumn, PodQuery, QueryTerm
 from podium.cluster.facts import HostPort, PodFacts
-from podium.cluster.interned import Interned
 from podium.cluster.journal import Cursor, Journal, RowCursor
 from podium.cluster.objects import Objects, Store
 from podium.cluster.resources import ALLOCATABLE, CORE_RESOURCES, CPU, EPHEMERAL_STORAGE, MEMORY, REQUESTED, Amounts

@@ -11,8 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster.columns import Column, ColumnSet
-from podium.cluster.interned import Interned
+from podium.cluster.columns import Column, ColumnSet, Interned
 from podium.cluster.objects import Store
 from podium.kube import CSINode
 

@@ -10,7 +10,7 @@ The signature leaves these names out: such pods share all that is derived, but f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,7 +23,8 @@ from podium.cluster.counts import PodClass
 from podium.cluster.disks import Disk, inline_disks
 from podium.cluster.resources import CORE_RESOURCES
 from podium.cluster.terms import parse_terms
-from podium.kube import Container, Pod, PodSpec, Volume
+from podium.kube import Container, PersistentVolumeClaim, Pod, PodSpec, Volume
+from podium.kube.claims import is_ephemeral
 from podium.kube.requests import nonzero_requested, requested
 
 MOST_FACTS = 20_000
@@ -69,18 +70,25 @@ class PodFacts:
 
     def __init__(self, pod: Pod, signature: bytes) -> None:
         self.signature = signature
+        """Equal for pods that differ at most in which claims they use."""
         self.claims: tuple[str, ...] = ()
+        """The claims of its volumes ("namespace/name"), in their order."""
         requests = requested(pod)
         core = [requests.pop(name, 0) for name in CORE_RESOURCES]
         self.counted = np.array((*core, *nonzero_requested(pod), 1), dtype=np.int64)
         """What the pod adds to the first lines of the resource columns."""
         self.scarce = tuple((name, amount) for name, amount in requests.items() if amount)
+        """What the pod adds of resources beyond cpu, memory and ephemeral storage."""
         self.none_of = tuple(name for name, amount in requests.items() if not amount)
         """Scarce resources of which the pod requests 0."""
         self.ports = host_ports(pod)
+        """The host ports that it takes."""
         self.disks: tuple[Disk, ...] = inline_disks(pod)
+        """The disks that it mounts without a claim."""
         self.may_attach = any(map(may_attach, pod.spec.volumes))
+        """Whether a volume of it is of a kind that can end up attached to the node."""
         self.notes: dict[object, Any] = {}
+        """What plugins derived from the signature."""
         self.pod_class: PodClass | None = None
         """That of the last such pod placed; it holds while it has pods."""
         self.terms, self.terms_errors = parse_terms(pod.spec.affinity, pod.namespace)
@@ -197,3 +205,20 @@ class FactsCache:
 def _drop_oldest(facts: dict[Any, PodFacts]) -> None:
     if len(facts) > MOST_FACTS:
         del facts[next(iter(facts))]
+
+
+class ClaimConcerns:
+    """The pods that a change of a claim may matter to, for interests in claims: those whose volumes use it.
+
+    The claim of a generic ephemeral volume is named after the pod, and waiting pods that differ in name only are filed
+    together; so a pod with such a volume is said to wait for any claim.
+    """
+
+    def of_pod(self, pod: Pod) -> Collection[str] | None:
+        return None if any(map(is_ephemeral, pod.spec.volumes)) else claims_of(pod)
+
+    def of_event(self, before: PersistentVolumeClaim | None, after: PersistentVolumeClaim | None) -> Collection[str]:
+        return {claim.key for claim in (before, after) if claim is not None}
+
+
+CLAIM_CONCERNS = ClaimConcerns()

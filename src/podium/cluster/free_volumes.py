@@ -1,8 +1,11 @@
-"""Files the persistent volumes that a claim could still be given, so that finding one does not mean looking at all.
+"""Files the volumes that a claim could still be given, and the storage that is left to make new ones.
 
 A volume is free while no claim holds it, it is Available and it is not being deleted. Free volumes of a class that
 differ only in name and place are of one make; a claim looks at the makes, smallest first, and then at where volumes of
 a suitable make are. Claimed volumes are filed under the claim they name, which may still be waiting to be bound.
+
+A storage driver publishes one CSIStorageCapacity per class and topology segment. What counts for a new volume is the
+largest volume that the driver can still make there: maximumVolumeSize where given, else the capacity as a whole.
 """
 
 from __future__ import annotations
@@ -10,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kubecel.quantity import parse
+from kubecel.quantity import parse, units
 from podium.cluster.objects import Store
-from podium.cluster.reach_index import ReachIndex, where_reachable
-from podium.kube import PersistentVolume
+from podium.cluster.reach_index import ReachIndex, Where, where_reachable
+from podium.kube import CSIStorageCapacity, PersistentVolume
+from podium.kube.selector import SelectorError, compile_label_selector
 
 AVAILABLE = "Available"
 FILESYSTEM = "Filesystem"
@@ -89,3 +93,38 @@ def _claim_key(volume: PersistentVolume) -> str | None:
 
 def _is_free(volume: PersistentVolume) -> bool:
     return volume.spec.claim_ref is None and volume.status.phase == AVAILABLE and not volume.terminating
+
+
+def volume_limit(capacity: CSIStorageCapacity) -> int | None:
+    """The size in bytes of the largest volume that fits; None when nothing is known."""
+    limit = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
+    return None if limit is None else units(limit)
+
+
+class StoragePools:
+    """How much storage drivers report to have left, by class and by where it can be reached."""
+
+    def __init__(self, capacities: Store[CSIStorageCapacity]) -> None:
+        self._by_class: dict[str, ReachIndex[int]] = {}
+        capacities.follow(self._follow)
+
+    def of_class(self, name: str) -> ReachIndex[int]:
+        """The volume limits (bytes) reported for a class, by place."""
+        return self._by_class.get(name) or ReachIndex()
+
+    def _follow(self, key: str, before: CSIStorageCapacity | None, after: CSIStorageCapacity | None) -> None:
+        if before is not None and before.storage_class_name in self._by_class:
+            self._by_class[before.storage_class_name].discard(key, _where(before))
+        if after is not None:
+            limit, where = volume_limit(after), _where(after)
+            if limit is not None and where:
+                self._by_class.setdefault(after.storage_class_name, ReachIndex()).add(key, where, limit)
+
+
+def _where(capacity: CSIStorageCapacity) -> Where:
+    """A pool without a topology, or with one that cannot be read, is reachable from nowhere."""
+    try:
+        selector = compile_label_selector(capacity.node_topology)
+    except SelectorError:
+        return ()
+    return () if selector.nothing else (selector.requirements,)

@@ -2,7 +2,7 @@
 
 Every node has cpu, memory and ephemeral storage. What is asked for and offered of them stands in one matrix,
 int64[line, row], so that one resource over all nodes is contiguous, and all about one node is one slice. All other
-resources are scarce (see `cluster.scarce`) and go by name. CPU is in thousandths, everything else in units, both
+resources are scarce (see `ScarceColumns`) and go by name. CPU is in thousandths, everything else in units, both
 rounded up, as kube-scheduler keeps them. `nonzero` is what scoring uses for CPU and memory: pods that ask for nothing
 count 100m and 200 MiB per container. The number of pods a node may hold is not a resource here but the column
 `allowed_pods`, compared with `pod_count`.
@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 
 from kubecel.quantity import milli, units
 from podium.cluster.columns import ColumnSet
-from podium.cluster.scarce import ScarceColumns
 from podium.kube import Amount
 from podium.kube.requests import is_scalar_resource_name
 
 if TYPE_CHECKING:
     from podium.cluster.facts import PodFacts
+
+
+from podium.cluster.columns import Column
 
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 CORE_RESOURCES = ("cpu", "memory", "ephemeral-storage")
@@ -35,6 +37,59 @@ REQUESTED, NONZERO, POD_COUNT, ALLOCATABLE, ALLOWED_PODS = 0, 3, 5, 6, 9
 COUNTED, LINES = 6, 10
 
 Amounts = NDArray[np.int64]
+FEW_ROWS = 64
+
+
+class ScarceColumns:
+    """Amounts by name and row of things that most nodes do not have: devices, huge pages, other extended resources.
+
+    There may be thousands of names, each known to one node only: a column for each would be nodes × names of zeros.
+    While few rows have any of a thing, its amounts are kept by row; from then on it has a column. Where nothing was
+    set, the amount is 0.
+    """
+
+    def __init__(self, columns: ColumnSet) -> None:
+        self._columns = columns
+        self._few: dict[str, dict[int, int]] = {}
+        self._many: dict[str, Column] = {}
+
+    def get(self, name: str, row: int) -> int:
+        column = self._many.get(name)
+        if column is not None:
+            return int(column.view[row])
+        few = self._few.get(name)
+        return 0 if few is None else few.get(row, 0)
+
+    def set(self, name: str, row: int, amount: int) -> None:
+        column = self._many.get(name)
+        if column is not None:
+            column.view[row] = amount
+            return
+        few = self._few.setdefault(name, {})
+        few[row] = amount
+        if not amount:
+            del few[row]
+            if not few:
+                del self._few[name]
+        elif len(few) > FEW_ROWS:
+            column = self._many[name] = self._columns.new(np.int64)
+            column.view[list(few)] = list(few.values())
+            del self._few[name]
+
+    def add(self, name: str, row: int, amount: int) -> None:
+        total = self.get(name, row) + amount
+        self.set(name, row, (total + 2**63) % 2**64 - 2**63)  # past 64 bits sums wrap, as kube-scheduler's do
+
+    def over_rows(self, name: str) -> NDArray[np.int64]:
+        """int64[rows]; to be read, not written to."""
+        column = self._many.get(name)
+        if column is not None:
+            return column.view
+        amounts = np.zeros(self._columns.rows, dtype=np.int64)
+        few = self._few.get(name)
+        if few:
+            amounts[list(few)] = list(few.values())
+        return amounts
 
 
 class ResourceColumns:

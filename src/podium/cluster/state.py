@@ -21,21 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster.attached import AttachedVolumes
-from podium.cluster.columns import ColumnSet
+from podium.cluster.columns import ColumnSet, Interned
 from podium.cluster.counts import PodClass, PodCounts
 from podium.cluster.csi_nodes import CsiNodeColumns
 from podium.cluster.disks import MountedDisks
 from podium.cluster.facts import FactsCache, PodFacts
-from podium.cluster.free_volumes import FreeVolumes
+from podium.cluster.free_volumes import FreeVolumes, StoragePools
 from podium.cluster.images import NodeImages
-from podium.cluster.interned import Interned
 from podium.cluster.journal import Journal, RowCursor
 from podium.cluster.labels import NodeLabels
 from podium.cluster.objects import Objects
 from podium.cluster.order import NodeOrder
 from podium.cluster.ports import UsedPorts
 from podium.cluster.resources import ResourceColumns
-from podium.cluster.storage_pools import StoragePools
 from podium.cluster.terms import PlacedTerms
 from podium.kube import Node, Pod, Taint
 

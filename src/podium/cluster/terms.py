@@ -16,7 +16,7 @@ import numpy as np
 
 from podium.cluster.anchors import AnchorIndex
 from podium.cluster.columns import Column, ColumnSet
-from podium.cluster.row_count import RowCount
+from podium.cluster.counts import RowCount
 from podium.kube import Affinity, PodAffinityTerm
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
 

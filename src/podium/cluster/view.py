@@ -7,14 +7,16 @@ simple form for plugins that prefer to look at one node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from podium.cluster.interned import Interned
+from podium.cluster.columns import Interned
+from podium.cluster.images import NodeImages
 from podium.cluster.resources import NUMBER, Amounts
 from podium.cluster.state import Cluster, PlacedPod
 from podium.kube import Node, Pod, Taint
@@ -32,7 +34,7 @@ class Nodes:
     """
 
     bare = False
-    """Whether the nodes are to be taken as having no pods of their own (see `cluster.bare`)."""
+    """Whether the nodes are to be taken as having no pods of their own (see `BareNodes`)."""
 
     def __init__(self, cluster: Cluster, rows: Rows | None = None) -> None:
         self.cluster = cluster
@@ -228,3 +230,26 @@ class NodeInfo:
     def allowed_pods(self) -> int:
         """How many pods the node takes."""
         return int(self._cluster.resources.allowed_pods[self.row])
+
+
+class BareNodes(Nodes):
+    """Nodes as score plugins see them once an extender gave back whole nodes: with nothing on them.
+
+    kube-scheduler takes such nodes from the extender's reply and knows nothing else of them, so what looks at the node
+    itself (its pods, what they request, its images) finds it empty. What is counted over the whole cluster, such as
+    pods per zone, was counted before and stands.
+    """
+
+    bare = True
+
+
+@contextmanager
+def without_pods(cluster: Cluster) -> Iterator[None]:
+    """Inside, no row has pods, requests or images; the cluster itself must not be changed meanwhile."""
+    resources, images, pods_on = cluster.resources, cluster.images, cluster.pods_on
+    cluster.resources, cluster.images = resources.unused(cluster.columns), NodeImages()
+    cluster.pods_on = [{} for _ in pods_on]
+    try:
+        yield
+    finally:
+        cluster.resources, cluster.images, cluster.pods_on = resources, images, pods_on

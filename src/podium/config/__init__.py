@@ -6,14 +6,13 @@ loaded.warnings                               # what is legal but probably not m
 """
 
 from podium.config.defaults import DEFAULT_PLUGINS, DEFAULT_SCHEDULER_NAME
-from podium.config.dump import to_dict, to_yaml
 from podium.config.durations import Duration
 from podium.config.field import FieldError, FieldPath
 from podium.config.load import LoadedConfig, default_config, load_config
 from podium.config.points import Point
 from podium.config.problems import ConfigError, ConfigProblem
 from podium.config.registry import PluginType, Registry
-from podium.config.resolved import Profile, SchedulerConfig
+from podium.config.resolved import Profile, SchedulerConfig, to_dict, to_yaml
 from podium.config.types import ClientConnection, ExtenderConfig, ExtenderTLS, LeaderElection, ManagedResource
 
 __all__ = [

@@ -5,10 +5,9 @@ of an overflow or lets it through and then prefers the nodes the plugin likes le
 """
 
 from podium.config.arguments import PROFILES, plain_arguments
-from podium.config.defaults import DEFAULT_PLUGINS
+from podium.config.defaults import DEFAULT_PLUGINS, EVERYTHING
 from podium.config.expand import MULTI_POINT
 from podium.config.field import FieldError, FieldPath
-from podium.config.merge import EVERYTHING
 from podium.config.points import Point
 from podium.config.problems import Findings, did_you_mean
 from podium.config.registry import Registry
@@ -21,6 +20,12 @@ _DEFAULTS = {plugin.name for plugin in DEFAULT_PLUGINS.multi_point.enabled}
 
 def advise(written: KubeSchedulerConfiguration, registry: Registry, findings: Findings) -> None:
     """Looks through the configuration as it was written, before defaults."""
+    for i, extender in enumerate(written.extenders):
+        if not extender.url_prefix.startswith(("http://", "https://")):
+            at = FieldPath().child("extenders").index(i).child("urlPrefix")
+            findings.warn(
+                at, f'"{extender.url_prefix}" is no URL, so it cannot be asked', "write http://HOST:PORT/PATH"
+            )
     for i, profile in enumerate(written.profiles):
         path = PROFILES.index(i)
         for key, plugins in profile.plugins.by_key().items():

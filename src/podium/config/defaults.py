@@ -5,14 +5,20 @@ their default when they are zero or empty, not only when they are left out, and 
 default set.
 """
 
-from typing import TypeVar
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from podium.config.feature_gates import NO_GATES, Gate, Gates
-from podium.config.merge import merge_plugins
+from podium.config.points import Point
+from podium.config.registry import PluginType
 from podium.config.types import (
+    API_VERSION,
+    KIND,
     ClientConnection,
     ExtenderConfig,
     KubeSchedulerConfiguration,
@@ -26,6 +32,8 @@ from podium.config.types import (
 S = TypeVar("S", bound=msgspec.Struct)
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
+EVERYTHING = "*"
+"""Under `disabled`, the name that stands for all plugins."""
 
 # The order is the running order at every extension point. DynamicResources stands before DefaultPreemption: giving an
 # idle claim back is better than evicting a pod.
@@ -101,3 +109,64 @@ def with_defaults(config: KubeSchedulerConfiguration, gates: Gates = NO_GATES) -
 def _zeros_replaced(given: S, default: S, *fields: str) -> S:
     zeros = {name: getattr(default, name) for name in fields if not getattr(given, name)}
     return replace(given, **zeros)
+
+
+def merge_plugins(default: Plugins, custom: Plugins) -> Plugins:
+    """The plugin sets of a profile, defaults included.
+
+    Done per key (`score`, `multiPoint`, …), before any extension point is filled:
+
+    1. The defaults keep their order, without those the profile disables; `*` disables them all.
+    2. A default that the profile also enables takes the profile's entry, and so its weight, in its old position.
+    3. What else the profile enables follows, in the profile's order. Disabling and enabling the same plugin therefore
+       moves it to the end.
+
+    The disabled names stay in the result: filling the extension points needs them.
+    """
+    wanted = custom.by_key()
+    return Plugins.from_keys({key: merge_plugin_set(ours, wanted[key]) for key, ours in default.by_key().items()})
+
+
+def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
+    """One key's set. A name enabled twice by the profile stays in twice; building the profile refuses it."""
+    disabled = tuple(PluginEntry(name=plugin.name) for plugin in (*custom.disabled, *default.disabled))
+    dropped = {plugin.name for plugin in disabled}
+    entry_of = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
+
+    enabled: list[PluginEntry] = []
+    placed: set[int] = set()
+    for plugin in () if EVERYTHING in dropped else default.enabled:
+        if plugin.name in dropped:
+            continue
+        replacement = entry_of.get(plugin.name)
+        if replacement is None:
+            enabled.append(plugin)
+        else:
+            enabled.append(custom.enabled[replacement])
+            placed.add(replacement)
+    enabled.extend(plugin for index, plugin in enumerate(custom.enabled) if index not in placed)
+    return PluginSet(enabled=tuple(enabled), disabled=disabled)
+
+
+def beside_defaults(
+    plugins: Sequence[PluginType], args: Mapping[str, Any] | None = None, weight: int | None = None
+) -> dict[str, Any]:
+    """The configuration, as data, that enables some plugins beside those of kube-scheduler's default profile.
+
+    Arguments and weight are for one plugin.
+    """
+    if (args is not None or weight is not None) and len(plugins) != 1:
+        raise ValueError("args and weight are for one plugin; give a configuration where there are several")
+    enabled = [{"name": plugin.name, **({} if weight is None else {"weight": weight})} for plugin in plugins]
+    sorts = any(Point.QUEUE_SORT in plugin.points for plugin in plugins)
+    binds = any(Point.BIND in plugin.points for plugin in plugins)
+    replaced = [*(["PrioritySort"] if sorts else []), *(["DefaultBinder"] if binds else [])]
+    multi_point = {"enabled": enabled, "disabled": [{"name": name} for name in replaced]}
+    if binds:  # the plugin comes first, and may leave a pod to the default one
+        multi_point["enabled"] = [*enabled, {"name": "DefaultBinder"}]
+    given = [] if args is None else [{"name": plugins[0].name, "args": dict(args)}]
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "profiles": [{"plugins": {"multiPoint": multi_point}, "pluginConfig": given}],
+    }

@@ -13,7 +13,7 @@ the point. The order is
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from podium.config.merge import EVERYTHING
+from podium.config.defaults import EVERYTHING
 from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.config.types import PluginEntry, Plugins, PluginSet

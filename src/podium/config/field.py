@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kubecel.quoting import quoted as go_quoted
+from kubecel.strconv import quoted as go_quoted
 from podium.config.durations import Duration
 from podium.config.secrets import shown_at
 

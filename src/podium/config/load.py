@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from podium.config.advice import advise
 from podium.config.arguments import decode_arguments
-from podium.config.beside_defaults import beside_defaults
 from podium.config.build import build
-from podium.config.defaults import with_defaults
+from podium.config.defaults import beside_defaults, with_defaults
 from podium.config.feature_gates import NO_GATES, Gates
 from podium.config.field import FieldError, FieldPath, Wrong, quoted
 from podium.config.positions import ConfigDocument, MalformedConfigError, Position, Repeated, parse

@@ -10,9 +10,8 @@ from typing import Any
 
 import msgspec
 
-from kubecel.names import dns_label_errors, dns_subdomain_errors
+from kubecel.names import dns_label_errors, dns_subdomain_errors, qualified_name_errors
 from podium.config.field import FieldError, FieldPath
-from podium.config.names import is_extended_resource_name, qualified_name_errors
 from podium.config.points import Point
 from podium.config.registry import ChecksItself
 from podium.config.types import (
@@ -25,6 +24,7 @@ from podium.config.types import (
     SchedulerProfile,
 )
 from podium.kube.printable import shortened
+from podium.kube.requests import is_extended_resource_name
 
 REMOVED_PLUGINS = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 REMOVED_HINT = "NodeVolumeLimits does its work; remove this entry"
@@ -178,6 +178,6 @@ def _extenders(extenders: tuple[ExtenderConfig, ...], path: FieldPath) -> Iterat
         yield FieldError.invalid(path, found, "only one extender can implement bind")
 
 
-def _managed_resource_errors(name: str) -> list[str]:
+def _managed_resource_errors(name: str) -> tuple[str, ...]:
     errors = qualified_name_errors(name)
-    return errors or ([] if is_extended_resource_name(name) else ["is an invalid extended resource name"])
+    return errors or (() if is_extended_resource_name(name) else ("is an invalid extended resource name",))

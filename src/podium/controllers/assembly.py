@@ -1,35 +1,41 @@
-"""Builds the process of `podium controller`: every part is made here, once, and handed what it needs.
+"""Builds the process of `podium controller`, and runs it from start to end: watch, lead, reconcile, stop.
+
+Every part is made here, once, and handed what it needs.
 
 The lease and the events have a client of their own: neither may be stopped by the guard of the controllers' writes.
+Collections are watched while the process still waits to lead. Only a leader writes.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from podium.client import Access, Client
 from podium.config.types import LeaderElection
 from podium.controllers.catalog import choose
-from podium.controllers.process import ControllerProcess
 from podium.controllers.reconcile import Reconciler
-from podium.controllers.watches import shared_watches
-from podium.serving.election.candidate import candidate
+from podium.controllers.watches import SharedWatch, shared_watches
+from podium.serving.election.election import candidate
 from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
-from podium.serving.endpoints.server import EndpointServer
-from podium.serving.environment import ProcessEnvironment, this_machine
+from podium.serving.endpoints.server import Endpoints, EndpointServer
+from podium.serving.environment import ProcessEnvironment, stop_on_signals, this_machine
 from podium.serving.events.recorder import EventRecorder
 from podium.serving.log import LOG
+from podium.serving.process_loop import ProcessLoop, cancel
 from podium.serving.process_metrics import ProcessMetrics
-from podium.serving.signals import stop_on_signals
 
 NAME: Final = "podium-controller"
 """Of the lease, and of those who write its events."""
 PORT: Final = 10260
 QPS, BURST = 50.0, 100
 """Requests a second, and at once, of the controllers' reads and writes."""
+LAST_WRITES = 3.0
+"""Seconds for events that have not been written when the process is stopped."""
 
 
 class ControllerOptions(NamedTuple):
@@ -82,7 +88,7 @@ def build_controllers(
     metrics.counter("podium_events_dropped_total", "Events that could not be sent.", lambda: {(): recorder.dropped})
     if election is not None:
         metrics.leads(election.name, election.leading)
-    return ControllerProcess(reconcilers, watches, client, recorder, election, metrics)
+    return ControllerProcess(reconcilers, watches, recorder, ProcessLoop(election, client), metrics)
 
 
 def _show(metrics: ProcessMetrics, reconcilers: Sequence[Reconciler]) -> None:
@@ -116,17 +122,51 @@ async def _serve_endpoints(
     allowed = build_endpoint_access(options.serving, access)
     for client in allowed.clients:
         stack.push_async_exit(client)
-    election = {} if process.election is None else {"leaderElection": process.election.unhealthy}
-    server = EndpointServer(
-        process.metrics,
-        lambda: {"componentconfig": {"controllers": [each.controller.name for each in process.reconcilers]}},
-        allowed.control,
+    loop = process.loop
+    election = {} if loop.election is None else {"leaderElection": loop.election.unhealthy}
+    shown = Endpoints(
+        metrics=process.metrics,
+        configuration=lambda: {
+            "componentconfig": {"controllers": [each.controller.name for each in process.reconcilers]}
+        },
         healthz=election,
-        readyz={**election, "shutdown": process.shutting_down, "informer-sync": process.not_synced},
+        readyz={**election, "shutdown": loop.shutting_down, "informer-sync": process.not_synced},
         flags=options.serving.flags,
-        tls=allowed.tls.context,
-        host=options.serving.bind_address,
-        port=options.serving.secure_port,
     )
+    at = options.serving
+    server = EndpointServer(shown, allowed.control, tls=allowed.tls.context, host=at.bind_address, port=at.secure_port)
     await server.start()
     stack.push_async_callback(server.stop)
+
+
+@dataclass(frozen=True)
+class ControllerProcess:
+    """The parts of one process of controllers."""
+
+    reconcilers: Sequence[Reconciler]
+    watches: Mapping[str, SharedWatch]
+    recorder: EventRecorder
+    loop: ProcessLoop
+    metrics: ProcessMetrics
+
+    def not_synced(self) -> str | None:
+        """The readiness check `informer-sync`; a resource that is not installed keeps no process from being ready."""
+        needed = [each for each in self.watches.values() if each.needed.is_set()]
+        missing = [each.resource.name for each in needed if not each.settled.is_set()]
+        return f"not listed yet: {', '.join(missing)}" if missing else None
+
+    async def run(self, stop: asyncio.Event) -> int:
+        """Keep custom resources up to date until `stop` is set (0) or until the lease is lost (1)."""
+        working: list[asyncio.Task[Any]] = []
+
+        def work() -> None:
+            if self.loop.election is not None:
+                LOG.info("leading: controllers %s", ", ".join(each.controller.name for each in self.reconcilers))
+            working.extend(self.loop.start(reconciler.work()) for reconciler in self.reconcilers)
+
+        async def finish() -> None:
+            await cancel(working)
+            await self.recorder.drain(LAST_WRITES)
+
+        beside = [self.recorder.run(), *(watch.run() for watch in self.watches.values())]
+        return await self.loop.run(stop, beside, work, finish)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes, Rows
-from podium.cluster.bare import BareNodes, without_pods
+from podium.cluster.view import BareNodes, without_pods
 from podium.engine.choice import first_in_order, top_of_heap
 from podium.engine.extending import (
     best_position,

@@ -23,7 +23,7 @@ from podium.client import Client
 from podium.config.registry import Registry
 from podium.engine.scheduler import Scheduler
 from podium.errors import UserError
-from podium.extender.score_scaling import MOST_POINTS
+from podium.extender.responses import MOST_POINTS
 from podium.framework.clock import Clock
 from podium.kube import KubeObject
 

@@ -13,8 +13,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
-from podium.extender.handler import ExtenderHandler
-from podium.extender.in_flight import InFlightLimits
+from podium.extender.handler import ExtenderHandler, InFlightLimits
 from podium.extender.responses import Body
 from podium.extender.routes import BIND, Endpoint
 from podium.extender.service import Reply

@@ -21,7 +21,7 @@ from podium.engine.decide import NodeSearch
 from podium.engine.scheduler import Scheduler
 from podium.extender.answer_cache import RowAnswerCache
 from podium.extender.assembly import runtime_of
-from podium.extender.score_scaling import Points, scaled_to_points
+from podium.extender.responses import Points, scaled_to_points
 from podium.framework import Cycle, PluginError, Status
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Code

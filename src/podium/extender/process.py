@@ -29,6 +29,7 @@ from podium.serving.families import ReadFamily, counters
 from podium.serving.health import Check
 from podium.serving.log import LOG, log_failure
 from podium.serving.plugin_metrics import plugin_families
+from podium.serving.process_loop import ProcessLoop
 
 LAST_WRITE = 3.0
 """Seconds at the end for what was learnt and is not written yet."""
@@ -158,19 +159,12 @@ class ExtenderProcess:
                 checks[agent.name] = _check_of(agent.unready, self.plugins)
         return checks
 
-    async def work(self, stop: asyncio.Event) -> None:
+    async def run(self, stop: asyncio.Event) -> int:
         """Keep the cluster and what agents learn up to date, until `stop` is set."""
         watching = [] if self.informers is None else [self.informers.run()]
-        tasks = [asyncio.create_task(work) for work in (stop.wait(), *watching, self._after_sync())]
         try:
-            done, _pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-            LOG.info("stopping: finishing what is under way")
+            return await ProcessLoop().run(stop, [*watching, self._after_sync()])
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             if self.experience is not None:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.experience.flush(), LAST_WRITE)

@@ -7,22 +7,22 @@ listed everything, and until then with an error that says so. At the end the por
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import NamedTuple
 
 from podium.client import Access
+from podium.client.credentials import RotatedFile
 from podium.config.registry import Registry
 from podium.extender.agents import Agent
-from podium.extender.client_authorities import authorities_of
-from podium.extender.handler import ExtenderHandler
-from podium.extender.in_flight import InFlightLimits
+from podium.extender.handler import ExtenderHandler, InFlightLimits
 from podium.extender.process import ExtenderProcess, build_process
 from podium.extender.routes import Routes
 from podium.extender.server import ExtenderServer
-from podium.serving.certificate import certificate_of
+from podium.serving.certificate import CertificateError, certificate_of
+from podium.serving.environment import stop_on_signals
 from podium.serving.log import LOG
-from podium.serving.signals import stop_on_signals
 from podium.serving.tls import ServingTls
 
 PORT = 5401
@@ -58,8 +58,7 @@ async def run(agents: Sequence[Agent], registry: Registry, access: Access | None
     async with AsyncExitStack() as stack:
         process = build_process(agents, registry, access, stack, config=options.config, bind=options.bind)
         await _serve(process, options, stack)
-        await process.work(stop)
-    return 0
+        return await process.run(stop)
 
 
 async def _serve(process: ExtenderProcess, options: ExtenderOptions, stack: AsyncExitStack) -> None:
@@ -88,3 +87,28 @@ def _tls(options: ExtenderOptions) -> ServingTls:
     hosts = ("localhost", options.bind_address)
     source = certificate_of(options.tls_cert_file, options.tls_private_key_file, options.cert_dir, hosts=hosts)
     return ServingTls(source, authorities_of(options.client_ca_file), asyncio.get_running_loop().time, LOG.warning)
+
+
+def authorities_of(file: str) -> Callable[[], bytes]:
+    """The PEM in the file, now and later; nothing without a file."""
+    if not file:
+        return lambda: b""
+    return ClientAuthorityFile(file).read
+
+
+class ClientAuthorityFile:
+    """A file of authorities; what cannot be read any more stays as it was last."""
+
+    def __init__(self, file: str) -> None:
+        self._file = RotatedFile(Path(file))
+        try:
+            self._last = self._file.read(0.0)
+        except OSError as problem:
+            raise CertificateError(f"--client-ca-file {file} cannot be read: {problem.strerror}") from None
+
+    def read(self) -> bytes:
+        try:
+            self._last = self._file.read(asyncio.get_running_loop().time())
+        except OSError as problem:
+            LOG.warning("--client-ca-file %s cannot be read: %s", self._file.path, problem.strerror)
+        return self._last

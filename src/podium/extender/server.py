@@ -19,8 +19,7 @@ from typing import Any
 from aiohttp import web
 
 from podium.extender.connections import JSON_TYPES, SLOWEST_BODY, ExtenderConnection, Heads
-from podium.extender.handler import ExtenderHandler
-from podium.extender.in_flight import InFlightLimits, Reservation
+from podium.extender.handler import ExtenderHandler, InFlightLimits, Reservation
 from podium.extender.metrics import CONTENT_TYPE
 from podium.extender.responses import error
 from podium.extender.routes import Endpoint

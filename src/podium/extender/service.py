@@ -7,9 +7,10 @@ status that says whose fault it is. No score and no verdict is ever made up.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from inspect import isawaitable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,11 +18,10 @@ import numpy as np
 from podium.cluster import Cluster, Rows
 from podium.engine.scheduler import Scheduler
 from podium.extender.agents import Agent
-from podium.extender.answer_log import log_points, log_verdicts, logs_answers
 from podium.extender.assembly import BINDER, look_beyond_rows, may_see_images, runtime_of
 from podium.extender.nodes_by_name import NamedNodes, NodeNameLists
 from podium.extender.nodes_in_full import NodesInFull
-from podium.extender.plugin_subset import FilterSubset, ScoreSubset
+from podium.extender.plugin_subset import FilteredNodes, FilterSubset, ScoreSubset
 from podium.extender.request_parsing import (
     BadRequestError,
     ExtenderArgs,
@@ -37,6 +37,7 @@ from podium.extender.request_parsing import (
 from podium.extender.responses import (
     Body,
     HostTexts,
+    Points,
     all_names,
     all_nodes,
     error,
@@ -45,15 +46,16 @@ from podium.extender.responses import (
     some_names,
     some_nodes,
 )
-from podium.extender.score_scaling import Points
 from podium.framework import Cycle, PluginError, Status
 from podium.framework.answers import status_of
 from podium.framework.status import SKIPPED
 from podium.framework.timer import Step
 from podium.kube import Pod
+from podium.serving.log import LOG, TRACE
 
 NOT_KNOWN = Status.unschedulable("the extender does not know this node (yet)")
 OK, BAD_REQUEST, FAILED, NOT_READY = 200, 400, 500, 503
+MOST_NODES: Final = 100
 
 
 class Reply(NamedTuple):
@@ -290,3 +292,39 @@ def _uid_of_pod(text: msgspec.Raw, what: str) -> str:
     if not uid:
         raise BadRequestError(f"{what} has no metadata.uid")
     return uid
+
+
+def logs_answers() -> bool:
+    """Logs the answers given for a pod at level debug: a line for each node, with its verdict or its points.
+
+    Of a large cluster the first nodes are shown; level trace shows all.
+    """
+    return LOG.isEnabledFor(logging.DEBUG)
+
+
+def log_verdicts(pod: Pod, names: Sequence[str], filtered: FilteredNodes) -> None:
+    if not logs_answers():
+        return
+    for position, name in enumerate(names[: _most()]):
+        status = filtered.refused.get(position)
+        verdict = "passes" if status is None else f"is refused: {status.message}"
+        LOG.debug("filter: pod %s: node %s %s", pod.key, name, verdict)
+    _log_rest("filter", pod, len(names))
+
+
+def log_points(pod: Pod, names: Sequence[str], points: Points) -> None:
+    if not logs_answers():
+        return
+    for name, number in zip(names[: _most()], points.tolist(), strict=False):
+        LOG.debug("prioritize: pod %s: node %s gets %d points", pod.key, name, number)
+    _log_rest("prioritize", pod, len(names))
+
+
+def _most() -> int | None:
+    return None if LOG.isEnabledFor(TRACE) else MOST_NODES
+
+
+def _log_rest(verb: str, pod: Pod, nodes: int) -> None:
+    most = _most()
+    if most is not None and nodes > most:
+        LOG.debug("%s: pod %s: and %d more nodes, which level trace shows", verb, pod.key, nodes - most)

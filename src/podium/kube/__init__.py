@@ -30,6 +30,15 @@ from podium.kube.decode import (
 from podium.kube.devices import Allocation, DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from podium.kube.documents import FILE, SETTINGS, DocumentError, read_json
 from podium.kube.json_object import JsonObject
+from podium.kube.kinds_around_pods import (
+    Namespace,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 from podium.kube.meta import (
     Amount,
     Condition,
@@ -42,7 +51,6 @@ from podium.kube.meta import (
     format_time,
     parse_time,
 )
-from podium.kube.namespace import Namespace
 from podium.kube.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
 from podium.kube.pod import (
     Container,
@@ -59,7 +67,6 @@ from podium.kube.pod import (
 )
 from podium.kube.pod_group import PodGroup
 from podium.kube.pod_qos import BEST_EFFORT, BURSTABLE, GUARANTEED, qos_class_of
-from podium.kube.policy import PodDisruptionBudget, PriorityClass
 from podium.kube.printable import printable
 from podium.kube.requests import (
     CPU,
@@ -90,7 +97,6 @@ from podium.kube.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from podium.kube.workload import ReplicaSet, ReplicationController, Service, StatefulSet
 
 __all__ = [
     "BEST_EFFORT",

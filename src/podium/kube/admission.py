@@ -1,10 +1,16 @@
-"""Completes pods from manifests as the API server would have stored them.
+"""Completes pods from manifests as the API server and its controllers would have stored them.
 
 A pod that kubectl printed has been through the API server and carries the uid it got there; a pod from a manifest has
 not. What the API server fills in and scheduling reads is then filled in here: requests that follow from limits, host
 ports of pods on the host's network, and the priority of the pod's class. Requests that follow from a container's limits
 are filled in for all pods: where the API server has done so, nothing is left to do.
+
+The resource claims that a pod needs are made from their templates. In a cluster the controller of claims does that once
+a pod is created, and writes the names into the pod's status. Until then the pod is held back; so where it would go can
+only be asked with claims that are made here.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,9 +18,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from podium.errors import UserError
+from podium.kube.claim_status import ClaimNotReadyError, claim_name
 from podium.kube.decode import KubeObject
-from podium.kube.pod import Container, Pod, PodSpec
-from podium.kube.policy import PriorityClass
+from podium.kube.devices import ResourceClaim, ResourceClaimTemplate
+from podium.kube.kinds_around_pods import PriorityClass
+from podium.kube.meta import ObjectMeta, OwnerReference
+from podium.kube.pod import Container, Pod, PodResourceClaim, PodResourceClaimStatus, PodSpec
 from podium.kube.requests import pod_requests
 
 IN_FILES = "the files"
@@ -111,3 +120,51 @@ def _priority(pod: Pod, classes: Mapping[str, PriorityClass], origin: str) -> di
     if chosen is None:
         return {}
     return {"priority": chosen.value, "preemption_policy": pod.spec.preemption_policy or chosen.preemption_policy}
+
+
+def with_claims_made(objects: Sequence[KubeObject], others: Iterable[KubeObject] = ()) -> list[KubeObject]:
+    """The objects, and the claims that pods among them lack; templates may be among the others, too.
+
+    A pod that has no uid yet goes by its key, as its claims' owner.
+    """
+    templates = {each.key: each for each in (*others, *objects) if isinstance(each, ResourceClaimTemplate)}
+    completed: list[KubeObject] = []
+    for each in objects:
+        if not isinstance(each, Pod):
+            completed.append(each)
+            continue
+        missing = {
+            entry: template
+            for entry in each.spec.resource_claims
+            if _is_missing(each, entry)
+            and (template := templates.get(f"{each.namespace}/{entry.resource_claim_template_name}"))
+        }
+        completed.append(_naming(each, missing))
+        completed += [_claim(each, entry, template) for entry, template in missing.items()]
+    return completed
+
+
+def _is_missing(pod: Pod, entry: PodResourceClaim) -> bool:
+    try:
+        claim_name(pod, entry)
+    except ClaimNotReadyError:
+        return entry.resource_claim_template_name is not None
+    return False
+
+
+def _naming(pod: Pod, entries: Iterable[PodResourceClaim]) -> Pod:
+    """The pod with the names of claims that are made for it in its status."""
+    named = [PodResourceClaimStatus(name=each.name, resource_claim_name=_name(pod, each)) for each in entries]
+    statuses = (*pod.status.resource_claim_statuses, *named)
+    return replace(pod, status=replace(pod.status, resource_claim_statuses=statuses)) if named else pod
+
+
+def _name(pod: Pod, entry: PodResourceClaim) -> str:
+    return f"{pod.name}-{entry.name}"
+
+
+def _claim(pod: Pod, entry: PodResourceClaim, template: ResourceClaimTemplate) -> ResourceClaim:
+    name, uid = _name(pod, entry), pod.uid or pod.key
+    owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=uid, controller=True)
+    metadata = ObjectMeta(name=name, namespace=pod.namespace, uid=f"{uid}-{entry.name}", owner_references=(owner,))
+    return ResourceClaim(metadata=metadata, spec=template.spec.spec)

@@ -18,12 +18,19 @@ from podium.kube.check import problems
 from podium.kube.custom_object import CUSTOM_KINDS, CustomObject
 from podium.kube.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from podium.kube.documents import FILE, Document, DocumentError, read_documents, read_json
-from podium.kube.namespace import Namespace
+from podium.kube.kinds_around_pods import (
+    Namespace,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 from podium.kube.node import Node
 from podium.kube.nulls import without_nulls
 from podium.kube.pod import Pod
 from podium.kube.pod_group import PodGroup
-from podium.kube.policy import PodDisruptionBudget, PriorityClass
 from podium.kube.storage import (
     CSIDriver,
     CSINode,
@@ -33,7 +40,6 @@ from podium.kube.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from podium.kube.workload import ReplicaSet, ReplicationController, Service, StatefulSet
 
 KubeObject = (
     Pod
@@ -297,3 +303,22 @@ def _with_key(path: str, value: Any) -> str:
         value = value.get(name)
     wrong = [key for key, item in value.items() if not isinstance(item, str)] if isinstance(value, dict) else []
     return path.replace("[...]", f'["{wrong[0]}"]') if wrong else path
+
+
+def read_types() -> None:
+    """Make msgspec read the fields of all types there are; to be called before a second thread decodes objects.
+
+    msgspec reads a type's fields when it decodes the type for the first time. A second thread that comes to the same
+    type at that moment finds it half read, and the process crashes.
+    """
+    for each in _below(msgspec.Struct):
+        try:
+            msgspec.json.Decoder(each)
+        except Exception:  # noqa: S112  whatever the author of a type wrote: what cannot be read is decoded by no thread
+            continue
+
+
+def _below(type_: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    for each in type_.__subclasses__():
+        yield each
+        yield from _below(each)

@@ -5,6 +5,7 @@ Everything in Podium that reads a file, a request or another program's output go
     read_json(body)              one JSON value, of any shape
     read_yaml(body)              the first YAML document (JSON is YAML) as a plain value; None when it is empty
     read_documents(text, "f")    all documents of a file, JSON or YAML, with the lines of their fields
+    read_file(path)              the bytes of a file that the user names, to be given to one of the above
 
 Each takes bytes or text and `bounds` (BODY unless given; FILE for files that the user names, SETTINGS for
 configurations) and raises DocumentError, a ValueError, with `problem`, `line` and `source`; its text is a sentence
@@ -18,13 +19,23 @@ too, not a number in base 60. A text that begins like JSON and is not, may still
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import msgspec
 import yaml
 
-from podium.kube.bounds import BODY, FILE, SETTINGS, UNDECODABLE, Bounds, DocumentError, too_deep, too_large
-from podium.kube.json_depth import nested_too_deeply
+from podium.kube.bounds import (
+    BODY,
+    FILE,
+    SETTINGS,
+    UNDECODABLE,
+    Bounds,
+    DocumentError,
+    nested_too_deeply,
+    too_deep,
+    too_large,
+)
 from podium.kube.yaml_nodes import compose, line_of, plain
 
 __all__ = [
@@ -230,3 +241,17 @@ def _item(node: yaml.Node, index: int) -> tuple[yaml.Node, int] | None:
     if isinstance(node, yaml.SequenceNode) and index < len(node.value):
         return node.value[index], line_of(node.value[index])
     return None
+
+
+def read_file(path: Path, bounds: Bounds = FILE) -> bytes:
+    """The content of a file; raises OSError, or DocumentError where it is too large: /dev/zero is a file, too."""
+    with path.open("rb") as stream:
+        return read_stream(stream, str(path), bounds)
+
+
+def read_stream(stream: BinaryIO, source: str, bounds: Bounds = FILE) -> bytes:
+    """What a stream holds; `source` is what to call it in messages."""
+    data = stream.read(bounds.size + 1)
+    if len(data) > bounds.size:
+        raise too_large(bounds).of(source)
+    return data

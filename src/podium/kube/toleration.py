@@ -1,4 +1,4 @@
-"""Decides which taints a pod tolerates.
+"""Decides which taints a pod tolerates on a node, and a request on a device.
 
 A toleration speaks of a taint when its effect and its key are equal to the taint's or left out. Then the operator
 decides: Exists always tolerates, Equal (also when left out) needs the same value, and Lt and Gt compare the taint's
@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from kubecel.names import parse_canonical_int64
+from podium.kube.devices import DeviceTaint, DeviceToleration
 from podium.kube.node import Taint
 from podium.kube.pod import Toleration
 
@@ -19,7 +20,9 @@ REPELLING: Final = (NO_SCHEDULE, NO_EXECUTE)
 """The effects that keep a pod off a node."""
 
 
-def tolerates(toleration: Toleration, taint: Taint, *, comparisons: bool = False) -> bool:
+def tolerates(
+    toleration: Toleration | DeviceToleration, taint: Taint | DeviceTaint, *, comparisons: bool = False
+) -> bool:
     """Whether the toleration covers the taint; `comparisons` switches Lt and Gt on."""
     if toleration.effect and toleration.effect != taint.effect:
         return False

@@ -33,6 +33,8 @@ def compose(text: str, bounds: Bounds) -> Iterator[yaml.Node]:
     except yaml.MarkedYAMLError as error:
         at = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "it cannot be read"
+        if "cannot start any token" in problem and at is not None and text.split("\n")[at.line][at.column] == "\t":
+            problem = "a tab is not allowed here: indent with spaces"
         raise DocumentError(problem, at.line + 1 if at else 1, language="YAML") from None
     except yaml.reader.ReaderError as error:
         raise DocumentError(error.reason, text.count("\n", 0, error.position) + 1, language="YAML") from None

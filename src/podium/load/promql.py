@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubecel.quoting import quoted
+from kubecel.strconv import quoted
 from podium.config.durations import Duration
 
 _UNITS = ((3600 * 10**9, "h"), (60 * 10**9, "m"), (10**9, "s"))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from podium.kube import Pod
 from podium.kube.requests import fit_requests
-from podium.placement.devices.resource_names import DeviceResourceNames
+from podium.placement.devices.uses import DeviceResourceNames
 
 
 def tolerations_signature(pod: Pod) -> Hashable:

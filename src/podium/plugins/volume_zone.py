@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from podium.cluster import Cluster, Mask, Nodes
+from podium.cluster.facts import CLAIM_CONCERNS
 from podium.framework import SKIP, Action, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from podium.kube.claims import not_found
 from podium.kube.csi_translation import BETA_REGION, BETA_ZONE, MULTI_ZONE_DELIMITER, REGION, ZONE
 from podium.kube.selector import Requirement
-from podium.placement.claim_concerns import CLAIM_CONCERNS
 from podium.placement.pod_signatures import volumes_signature
 
 NAME = "VolumeZone"

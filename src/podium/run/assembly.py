@@ -16,25 +16,25 @@ from podium.client import Access, Client, WatchedExperience
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.kube import Node, Pod
+from podium.load.metrics import load_metrics
 from podium.load.sources import Telemetry
-from podium.run.driver import LiveScheduler
-from podium.run.metrics.load import show_load
-from podium.run.metrics.registry import Metrics
-from podium.run.metrics.resources import resource_metrics
+from podium.run.driver import LiveParts, LiveScheduler
+from podium.run.memory_dump import dump_on_signal
+from podium.run.metrics.registry import Metrics, resource_metrics
 from podium.run.plugin_watchdog import PluginWatchdog
-from podium.run.process import SchedulerProcess, WatchingThread
+from podium.run.process import SchedulerProcess
 from podium.run.scheduler_pages import configuration_page, queue_page, read_question
 from podium.run.shadow import Shadow, log_finding
 from podium.serving import address
 from podium.serving.election.blocked_loop import BlockedLoopRenewal
-from podium.serving.election.candidate import candidate
-from podium.serving.election.election import Election
+from podium.serving.election.election import Election, candidate
 from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
-from podium.serving.endpoints.server import EndpointServer
-from podium.serving.environment import ProcessEnvironment, this_machine
+from podium.serving.endpoints.server import Endpoints, EndpointServer
+from podium.serving.environment import ProcessEnvironment, stop_on_signals, this_machine
 from podium.serving.events.recorder import EventRecorder
 from podium.serving.log import LOG
 from podium.serving.plugin_pages import PageAddress, serve_pages
+from podium.serving.process_loop import ProcessLoop, WatchingThread
 
 BUSY = 8
 """Bindings under way from which on events wait a while: they tell of what has happened, and bindings make it happen."""
@@ -104,11 +104,9 @@ def build_process(
         own_client, clock=clock, rng=rng, report=LOG.warning, may_write=lambda: process.leads() and not options.shadow
     )
     shadow = Shadow(log_finding) if options.shadow else None
-    live = LiveScheduler(
-        config,
-        registry,
-        client,
-        recorder,
+    parts = LiveParts(
+        client=client,
+        recorder=recorder,
         clock=clock,
         rng=rng,
         load=telemetry,
@@ -116,7 +114,8 @@ def build_process(
         metrics=metrics,
         shadow=shadow,
     )
-    show_load(metrics, telemetry, clock)
+    live = LiveScheduler(config, registry, parts)
+    metrics.show(load_metrics(telemetry, clock))
     _show(metrics, recorder, election, shadow)
     watchdog = PluginWatchdog(
         [plugin for runtime in live.engine.profiles.values() for plugin in runtime.plugins.values()], LOG.warning
@@ -135,17 +134,15 @@ def build_process(
 
         threads.append(BlockedLoopRenewal(election, connect, LOG.warning))
     process = SchedulerProcess(
-        live,
-        client,
-        recorder,
-        election,
-        telemetry,
-        experience,
-        metrics,
+        live=live,
+        recorder=recorder,
+        loop=ProcessLoop(election, client, reacquires_lease=options.server_in_process),
+        telemetry=telemetry,
+        experience=experience,
+        metrics=metrics,
         clock=clock,
         config=config,
         before_scheduling=environment.settle,
-        reacquires_lease=options.server_in_process,
         threads=threads if environment.real_time else (),
     )
     return process
@@ -178,18 +175,17 @@ async def serve_endpoints(
     def pods() -> Iterable[Pod]:
         return list(informers.by_kind[Pod].store.values())
 
-    server = EndpointServer(
-        process.metrics,
-        lambda: configuration_page(process),
-        allowed.control,
+    shown = Endpoints(
+        metrics=process.metrics,
+        configuration=lambda: configuration_page(process),
         healthz=election,
-        readyz={**election, "shutdown": process.shutting_down, "sched-handler-sync": process.not_synced},
+        readyz={**election, "shutdown": process.loop.shutting_down, "sched-handler-sync": process.not_synced},
         resources=lambda: resource_metrics(pods, process.leads),
         queue=lambda query: queue_page(process, read_question(query)),
         flags=options.flags,
-        tls=allowed.tls.context,
-        host=options.bind_address,
-        port=options.secure_port,
+    )
+    server = EndpointServer(
+        shown, allowed.control, tls=allowed.tls.context, host=options.bind_address, port=options.secure_port
     )
     await server.start()
     stack.push_async_callback(server.stop)
@@ -199,3 +195,15 @@ async def serve_endpoints(
 async def serve_plugin_pages(process: SchedulerProcess, options: RunOptions, stack: AsyncExitStack) -> None:
     """Serve the pages that plugins offer until `stack` closes."""
     await serve_pages(process.live.engine.profiles, options.pages, stack)
+
+
+async def run(config: SchedulerConfig, registry: Registry, access: Access, options: RunOptions) -> int:
+    """Run until a signal stops the process (0) or until the lease is lost (1)."""
+    stop = stop_on_signals()
+    async with AsyncExitStack() as stack:
+        process = build_process(config, registry, access, options, stack)
+        dump_on_signal(process.live)
+        if options.serving.secure_port:
+            await serve_endpoints(process, options.serving, access, stack)
+        await serve_plugin_pages(process, options, stack)
+        return await process.run(stop)

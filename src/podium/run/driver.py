@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 from podium.client import Client
@@ -29,14 +30,13 @@ from podium.framework.waiting import WaitingPod
 from podium.kube import Condition, Node, Pod, PodGroup, ResourceClaim
 from podium.kube.printable import shortened
 from podium.load.readings import LoadSource
-from podium.run.activity import Activity
+from podium.run.activity import Activity, WriteFailures
 from podium.run.claim_writer import ClaimWriter
 from podium.run.extender_client.http_extender import build_extenders
 from podium.run.group_status import GroupStatuses
 from podium.run.metrics.registry import Metrics
-from podium.run.pod_status import PodStatuses
+from podium.run.pod_status import KnownPods, PodStatuses
 from podium.run.shadow import Shadow, ShadowWriter
-from podium.run.write_failures import WriteFailures
 from podium.run.writer import LiveWriter
 from podium.serving.events.recorder import (
     WARNING,
@@ -58,44 +58,45 @@ MOST_BINDINGS = 64
 """Bindings under way at which deciding pauses; it goes on when half of them are done."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class LiveParts:
+    """What a live scheduler is built with, beside its configuration and plugins."""
+
+    client: Client
+    recorder: EventRecorder
+    clock: Clock
+    rng: random.Random
+    load: LoadSource | None = None
+    experience: Experience | None = None
+    metrics: Metrics | None = None
+    shadow: Shadow | None = None
+
+
 class LiveScheduler:
     """A scheduler with its informers, writes and outcomes on one API server; also the engine's listener."""
 
-    def __init__(
-        self,
-        config: SchedulerConfig,
-        registry: Registry,
-        client: Client,
-        recorder: EventRecorder,
-        *,
-        clock: Clock,
-        rng: random.Random,
-        load: LoadSource | None = None,
-        experience: Experience | None = None,
-        metrics: Metrics | None = None,
-        shadow: Shadow | None = None,
-    ) -> None:
+    def __init__(self, config: SchedulerConfig, registry: Registry, parts: LiveParts) -> None:
+        client, clock, metrics, shadow = parts.client, parts.clock, parts.metrics, parts.shadow
         self._clock = clock
-        self._recorder = recorder
+        self._recorder = parts.recorder
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order they began, unlike a set
         self._work = asyncio.Event()
         self._room = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._stopping = False
         failures = WriteFailures(clock, LOG.warning)
-        self.statuses = PodStatuses(client, clock, self._latest, self._learn, failures)
+        pods = KnownPods(self._latest, self._learn)
+        self.statuses = PodStatuses(client, clock, pods, failures)
         self._shadow = shadow
         self.activity = Activity()
         self.plugin_failures = FirstFailures(log_failure)
         self.writer = LiveWriter(
             client,
             clock,
-            rng,
+            parts.rng,
+            pods,
             self.statuses,
-            recorder,
-            failures,
-            self._latest,
-            self._learn,
+            parts.recorder,
             self._spawn,
             ClaimWriter(
                 client,
@@ -113,10 +114,10 @@ class LiveScheduler:
             clock=clock,
             writer=self.writer if shadow is None else ShadowWriter(shadow),
             listener=shadow or self,
-            rng=rng,
+            rng=parts.rng,
             launch=self._launch,
-            load=load,
-            experience=experience,
+            load=parts.load,
+            experience=parts.experience,
             report=LOG.warning,
             timer=UNTIMED if metrics is None else metrics.timer,
             on_failure=self.plugin_failures,
@@ -152,7 +153,7 @@ class LiveScheduler:
             resources=watched_kinds(self.engine.profiles.values()),
             changed=self._work.set,
             follower=shadow,
-            rng=rng,
+            rng=parts.rng,
             report=LOG.warning,
             keep_raw=bool(config.extenders),
         )

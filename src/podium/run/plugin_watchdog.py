@@ -19,7 +19,7 @@ from podium.framework.answers import filter_by_node, score_by_node
 from podium.framework.cycle import Cycle
 from podium.framework.plugin import POINT_METHODS, Plugin
 from podium.kube import Pod
-from podium.serving.side_thread import SideThread
+from podium.serving.process_loop import SideThread
 
 SLOW = 0.1
 """Seconds from which on a call is slow."""

@@ -23,7 +23,7 @@ from podium.framework.clock import Clock
 from podium.kube import Condition, ObjectMeta, Pod
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.meta import format_time
-from podium.run.write_failures import WriteFailures
+from podium.run.activity import WriteFailures
 
 POD_SCHEDULED = "PodScheduled"
 SENDERS = 8
@@ -32,6 +32,15 @@ FIRST_PAUSE = 0.01
 """Seconds before the second attempt; five times as long before each further one."""
 MOST_WRITTEN = 1000
 """Pods whose last write is remembered until the watch brings it; the oldest are forgotten."""
+
+
+class KnownPods(NamedTuple):
+    """What the informers know of pods."""
+
+    latest: Callable[[Pod], Pod | None]
+    """Gives the newest known version of a pod."""
+    learn: Callable[[bytes], Pod | None]
+    """Is shown the JSON of a pod that was asked for, and gives it."""
 
 
 class StatusWrite(NamedTuple):
@@ -57,22 +66,13 @@ class _UnderWay:
 
 
 class PodStatuses:
-    """The writes that wait, by pod. `run` sends them; `latest` gives the newest known version of a pod, and `learn` is
-    shown the JSON of one that was read."""
+    """The writes that wait, by pod. `run` sends them."""
 
-    def __init__(
-        self,
-        client: Client,
-        clock: Clock,
-        latest: Callable[[Pod], Pod | None],
-        learn: Callable[[bytes], Pod | None],
-        failures: WriteFailures,
-    ) -> None:
+    def __init__(self, client: Client, clock: Clock, pods: KnownPods, failures: WriteFailures) -> None:
         self._client = client
         self._clock = clock
-        self._latest = latest
-        self._learn = learn
-        self._failures = failures
+        self._pods = pods
+        self.failures = failures
         self._waiting: dict[str, StatusWrite] = {}
         self._under_way: dict[str, _UnderWay] = {}
         self._written: dict[str, tuple[Pod, Pod]] = {}  # as it was known, and as it is since our write
@@ -128,7 +128,7 @@ class PodStatuses:
         uid = write.pod.uid
         for attempt in range(ATTEMPTS):
             write = write.then(self._waiting.pop(uid, None))
-            pod = self._latest(write.pod)
+            pod = self._pods.latest(write.pod)
             if pod is None or pod.node_name or not under_way.wanted:
                 return
             since = self._as_written(pod)
@@ -144,7 +144,7 @@ class PodStatuses:
                 if isinstance(error, ApiError) and error.not_found:
                     return
                 if attempt == ATTEMPTS - 1 or not worth_repeating(error):
-                    self._failures.failed("writing the status of", pod.key, error)
+                    self.failures.failed("writing the status of", pod.key, error)
                     return
                 if isinstance(error, ApiError) and error.conflict:
                     await self._read(path)
@@ -156,7 +156,7 @@ class PodStatuses:
     async def _read(self, path: str) -> None:
         """Take over a pod that was changed by another."""
         try:
-            self._learn(await self._client.get(path))
+            self._pods.learn(await self._client.get(path))
         except ClientError:
             return  # the next attempt says what is wrong
 

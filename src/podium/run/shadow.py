@@ -25,9 +25,8 @@ from podium.framework import Nomination
 from podium.framework.cycle import Cycle
 from podium.framework.status import PluginError
 from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
-from podium.kube.bounds import UNDECODABLE
+from podium.kube.bounds import MAX_DEPTH, UNDECODABLE, nested_too_deeply
 from podium.kube.devices import Allocation
-from podium.kube.json_depth import MAX_DEPTH, nested_too_deeply
 from podium.kube.pod import ExtendedResourceRequestMapping
 from podium.placement.devices.uses import uses_of
 from podium.serving.log import LOG

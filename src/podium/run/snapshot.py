@@ -1,4 +1,4 @@
-"""Lists the cluster as it is now, for an explanation of a live pod.
+"""Lists the cluster as it is now, and measures its load once, for an explanation of a live pod.
 
 The user may not be allowed to see everything. Without pods and nodes there is no answer; any other kind that is
 withheld is reported, and the answer is given without it.
@@ -7,21 +7,29 @@ withheld is reported, and the answer is given without it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import random
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from podium.client import RESOURCES, ApiError, ApiResource, Client
-from podium.client.discovery import NoSuchKindError, find_resource
 from podium.client.listing import list_all
 from podium.client.reading import Reader
+from podium.client.resource import NoSuchKindError, find_resource
+from podium.cluster import Cluster
+from podium.config import Registry, SchedulerConfig
 from podium.config.feature_gates import NO_GATES, Gate, Gates
-from podium.framework import Plugin
+from podium.engine.explain import Unwritten
+from podium.framework import Handle, Plugin, SystemClock
+from podium.framework.nominator import Nominator
+from podium.framework.profile import ProfileRuntime
+from podium.framework.waiting import WaitingPods
 from podium.kube import CustomObject, KubeObject, Node, Pod, PodGroup
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.custom_object import ThirdPartyObject
 from podium.kube.meta import ObjectMeta
+from podium.load.sources import Telemetry
 
 
 async def fetch_objects(client: Client, tell: Callable[[str], None], gates: Gates = NO_GATES) -> list[KubeObject]:
@@ -68,3 +76,29 @@ async def _listed(client: Client, resource: ApiResource[Any], tell: Callable[[st
         tell(f"{resource.name} are left out: {error.message}")
         return []
     return [each.object for each in found if each.object is not None]
+
+
+async def measure(
+    config: SchedulerConfig, registry: Registry, nodes: Sequence[Node], client: Client | None
+) -> Telemetry:
+    """Ask every source that a plugin of any profile follows; `client` is for those behind the API server."""
+    load = _following(config, registry, nodes, client)
+    try:
+        await load.refresh()
+    finally:
+        await load.close()
+    return load
+
+
+def _following(config: SchedulerConfig, registry: Registry, nodes: Sequence[Node], client: Client | None) -> Telemetry:
+    """Plugins say what they follow when they are made, so all are made once."""
+    clock, rng, cluster = SystemClock(), random.Random(), Cluster()
+    for node in nodes:
+        cluster.set_node(node)
+    load = Telemetry(clock=clock, rng=rng, nodes=lambda: nodes, api=client, report=lambda _line: None)
+    for profile in config.profiles:
+        handle = Handle(
+            cluster, clock, rng, Nominator(), WaitingPods(), Unwritten(), activate=lambda _pods: None, load=load
+        )
+        ProfileRuntime(profile, registry, handle)
+    return load

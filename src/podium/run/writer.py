@@ -24,8 +24,7 @@ from podium.kube.devices import Allocation
 from podium.kube.meta import format_time
 from podium.kube.pod import ExtendedResourceRequestMapping
 from podium.run.claim_writer import ClaimWriter
-from podium.run.pod_status import PodStatuses, worth_repeating
-from podium.run.write_failures import WriteFailures
+from podium.run.pod_status import KnownPods, PodStatuses, worth_repeating
 from podium.serving.events.recorder import EventRecorder, kind_of, preempted, scheduler_of
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
@@ -51,22 +50,16 @@ class _Binding(msgspec.Struct, rename="camel"):
 
 
 class LiveWriter:
-    """The framework's Writer over a client.
-
-    `latest` gives the newest known version of a pod; `learn` is shown the JSON of one that was asked for, and gives it;
-    `spawn` starts a task that outlives the call.
-    """
+    """The framework's Writer over a client. `spawn` starts a task that outlives the call."""
 
     def __init__(
         self,
         client: Client,
         clock: Clock,
         rng: random.Random,
+        pods: KnownPods,
         statuses: PodStatuses,
         recorder: EventRecorder,
-        failures: WriteFailures,
-        latest: Callable[[Pod], Pod | None],
-        learn: Callable[[bytes], Pod | None],
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         claims: ClaimWriter,
     ) -> None:
@@ -75,9 +68,7 @@ class LiveWriter:
         self._rng = rng
         self._statuses = statuses
         self._recorder = recorder
-        self._failures = failures
-        self._latest = latest
-        self._learn = learn
+        self._pods = pods
         self._spawn = spawn
         self._claims = claims
         self.binding = 0
@@ -94,7 +85,7 @@ class LiveWriter:
             pause = FIRST_PAUSE
             doubtful = False
             while True:
-                known = self._latest(pod)
+                known = self._pods.latest(pod)
                 if known is not None and known.node_name:  # the watch was quicker than the answer
                     return None if known.node_name == node_name else Status.error(_taken(known))
                 try:
@@ -125,7 +116,7 @@ class LiveWriter:
         while True:
             try:
                 answer = await self._client.get(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}")
-                found = self._learn(answer)
+                found = self._pods.learn(answer)
                 bound = found is not None and found.uid == pod.uid and found.node_name == node_name
                 return None if bound else self._unbound(pod, refusal)
             except ApiError as error:
@@ -138,10 +129,10 @@ class LiveWriter:
 
     def _unbound(self, pod: Pod, error: ClientError) -> Status:
         if not isinstance(error, ApiError):
-            self._failures.failed("binding", pod.key, error)
+            self._statuses.failures.failed("binding", pod.key, error)
             return Status.error(str(error))
         if not (error.conflict or error.not_found):  # bound by another scheduler, or deleted: the watch shows it
-            self._failures.failed("binding", pod.key, error)
+            self._statuses.failures.failed("binding", pod.key, error)
         return Status.error(error.message)
 
     # Evictions and nominations
@@ -255,7 +246,7 @@ class LiveWriter:
 
     def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
         """Let go of a claim, unless the pod turned out to be bound by another leader: then it uses the claim."""
-        known = self._latest(pod)
+        known = self._pods.latest(pod)
         if known is not None and known.node_name:
             return
         self._spawn(self._claims.release(claim, pod))

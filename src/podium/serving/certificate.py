@@ -14,7 +14,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from podium.client.files import RotatedFile
+from podium.client.credentials import RotatedFile
 from podium.errors import UserError
 
 NAME = "podium"

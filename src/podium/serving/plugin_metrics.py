@@ -6,17 +6,16 @@ A plugin whose numbers cannot be read is left out of the answer, and the log say
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from prometheus_client.core import Metric
 
 from podium.framework.plugin import Plugin
 from podium.framework.profile import ProfileRuntime
-from podium.framework.served import MetricKind, PluginMetric
-from podium.serving.families import Labels, MetricFamily, Reading, counters, gauges
+from podium.framework.served import PluginMetric
+from podium.serving.families import Labels, MetricFamily, Reading
 from podium.serving.log import LOG
-
-MAKES: Final = {MetricKind.COUNTER: counters, MetricKind.GAUGE: gauges}
+from podium.serving.process_metrics import MAKES
 
 
 class _Offer(NamedTuple):

@@ -17,8 +17,8 @@ from podium.framework.profile import ProfileRuntime
 from podium.framework.served import PluginPage
 from podium.serving import address
 from podium.serving.browser_guard import FORBIDDEN, BrowserGuard
+from podium.serving.listener import WebPort
 from podium.serving.log import LOG
-from podium.serving.web_port import WebPort
 
 LOOPBACK: Final = "127.0.0.1"
 GRACE: Final = 1.0

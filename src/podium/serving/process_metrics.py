@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
 
 from podium.client import Reflector
+from podium.framework.served import MetricKind, PluginMetric
 from podium.packages import version
 from podium.serving.families import (
     Collector,
@@ -34,6 +35,7 @@ from podium.serving.families import (
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
+MAKES: Final = {MetricKind.COUNTER: counters, MetricKind.GAUGE: gauges}
 _REQUEST_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 
 
@@ -92,6 +94,11 @@ class ProcessMetrics:
     def counter(self, name: str, text: str, read: Callable[[], Reading], labels: Labels = ()) -> None:
         """The same for numbers that only grow; the name ends in `_total`."""
         self.families.append(ReadFamily(counters, name, text, read, labels))
+
+    def show(self, metrics: Iterable[PluginMetric]) -> None:
+        """Show numbers that are read elsewhere, whatever the profile."""
+        for each in metrics:
+            self.families.append(ReadFamily(MAKES[each.kind], each.name, each.text, each.read, each.labels))
 
     def on_request(self, verb: str, host: str, code: str, seconds: float) -> None:
         """To be set as a client's `on_request`."""

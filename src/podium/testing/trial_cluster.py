@@ -7,25 +7,31 @@ plugin, or an answer that breaks the contract, comes out of the call in which it
 from __future__ import annotations
 
 import asyncio
+import json
 import random
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from msgspec.structs import replace
 
 from podium.cluster import Cluster
-from podium.framework.clock import ManualClock
+from podium.config import SchedulerConfig, load_config
+from podium.config.defaults import beside_defaults
+from podium.engine.intake import on_node
+from podium.framework.clock import Clock, ManualClock
+from podium.framework.diagnosis import Nomination
 from podium.framework.experience import GivenExperience
+from podium.framework.handle import Effect, Preemptor
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import PluginFailure
 from podium.framework.status import PluginError
 from podium.kube import CustomObject, KubeObject, Pod, PriorityClass, decode_documents
 from podium.kube.admission import as_admitted
 from podium.load.readings import GivenLoad
+from podium.plugins import PluginRegistry, load_registry, register
+from podium.testing.memory_writer import MemoryWriter
 from podium.testing.recording_scheduler import RecordingScheduler
-from podium.testing.trial_api import TrialApi
-from podium.testing.trial_config import make_config
 from podium.testing.trial_outcome import TrialOutcome, TrialState
 
 START = 1_800_000_000.0
@@ -93,7 +99,7 @@ class TrialCluster:
     @property
     def bound(self) -> dict[str, str]:
         """The node of each pod that the scheduler bound, by "namespace/name"."""
-        return dict(self._api.bound)
+        return dict(self._api.nodes)
 
     def plugin(self, kind: type[P] | str) -> P:
         """The plugin itself, as the first profile runs it."""
@@ -125,7 +131,7 @@ class TrialCluster:
             else:
                 self._scheduler.intake.delete(self._pods[_key(each)] if isinstance(each, str | Pod) else each)
                 if isinstance(each, str | Pod):
-                    self._api.bound.pop(_key(each), None)
+                    self._api.nodes.pop(_key(each), None)
         self._raise_failures()
 
     def set_custom(self, resource: str, key: str, data: Mapping[str, Any] | None) -> None:
@@ -176,7 +182,7 @@ class TrialCluster:
         waiting = None if found is None else self._scheduler.waiting.get(found.uid)
         reason, message, nominated = self._api.failures.get(key, ("", "", None))
         queued = self._scheduler.queue.get(key)
-        node = self._api.bound.get(key)
+        node = self._api.nodes.get(key)
         if node is not None:
             state, message = TrialState.BOUND, ""
         elif waiting is not None:
@@ -196,7 +202,7 @@ class TrialCluster:
             nodes={answer.name: answer for answer in self._scheduler.answers.get(key, ())},
             waits={} if waiting is None else {name: until - now for name, until in waiting.pending.items()},
             nominated=nominated,
-            evicted=tuple(self._api.evicted.get(key, ())),
+            evicted=tuple(self._api.gave_way.get(key, ())),
             annotations=dict(self._api.annotated.get(key, {})),
             reports=tuple(self._reports),
         )
@@ -216,7 +222,7 @@ class TrialCluster:
         return None if queued is None else queued.pod.key
 
     def _settle(self) -> None:
-        while self._api.settle():
+        while self._api.deliver():
             pass
 
     def _raise_failures(self) -> None:
@@ -262,3 +268,80 @@ def _key(pod: Pod | KubeObject | str) -> str:
     if isinstance(pod, str):
         return pod if "/" in pod else f"default/{pod}"
     return cast("Pod", pod).key
+
+
+class TrialApi(MemoryWriter):
+    """The writer and listener of the engine. What it writes comes back as a change, after the cycle."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.nodes: dict[str, str] = {}
+        """By pod: the node that it is bound to."""
+        self.gave_way: dict[str, list[str]] = {}
+        """By pod: those that gave way to it."""
+        self.failures: dict[str, tuple[str, str, str | None]] = {}
+        """By pod: the reason, the message, and the node that it is nominated to."""
+
+    def object_changes(self, change: Callable[[], None]) -> None:
+        change()  # a plugin that is answered at once looks for its claim next
+
+    def bind(self, pod: Pod, node_name: str) -> Effect:
+        return None  # a plugin's own Bind may not come here; `scheduled` hears of both
+
+    def evict(
+        self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
+    ) -> None:
+        self.gave_way.setdefault(preemptor.key, []).extend(victim.key for victim in victims)
+        for victim in victims:
+            self.nodes.pop(victim.key, None)
+        super().evict(victims, preemptor, node_name, done)
+
+    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
+        self.gave_way.setdefault(preemptor.key, []).append(victim.key)
+
+    def scheduled(self, pod: Pod, node_name: str) -> None:
+        self.failures.pop(pod.key, None)
+        self.nodes[pod.key] = node_name
+        annotations = {**pod.metadata.annotations, **self.annotated.get(pod.key, {})}
+        shown = replace(pod, metadata=replace(pod.metadata, annotations=annotations))
+        self.change(lambda: self._show(on_node(shown, node_name)))
+
+    def _show(self, pod: Pod) -> None:
+        assert self.intake is not None, "the engine is made before it decides"
+        self.intake.set(pod)
+
+    def failed(self, pod: Pod, reason: str, message: str, nomination: Nomination | None) -> None:
+        self.failures[pod.key] = (reason, message, nomination.node_name or None if nomination else None)
+
+
+class TrialConfig(NamedTuple):
+    """What a scheduler needs, and the plugins that the test is about."""
+
+    config: SchedulerConfig
+    registry: PluginRegistry
+    tried: list[type[Plugin]]
+
+
+def make_config(
+    plugins: Sequence[type[Plugin] | str],
+    args: Mapping[str, Any] | None,
+    weight: int | None,
+    config: str | Path | Mapping[str, Any] | None,
+) -> TrialConfig:
+    """Raises ConfigError for arguments or a configuration that `podium run` would refuse."""
+    registry = load_registry()
+    for each in plugins:
+        if not isinstance(each, str):
+            register(registry, each, f"plugin {each.__qualname__}")
+    tried = [registry[each] if isinstance(each, str) else each for each in plugins]
+    if config is not None and (args is not None or weight is not None):
+        raise ValueError("args and weight belong into the configuration where one is given")
+    if config is None:
+        text, source = json.dumps(beside_defaults(tried, args, weight)), "the trial"
+    elif isinstance(config, Mapping):
+        text, source = json.dumps(config), "config"
+    elif isinstance(config, Path):
+        text, source = config.read_text(encoding="utf-8"), str(config)
+    else:
+        text, source = config, "config"
+    return TrialConfig(load_config(text, source, registry).config, registry, tried)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from kubecel.quoting import quoted
+from kubecel.strconv import quoted
 from podium_cluster.apiserver.kinds import Kind
 
 # Go writes these as codes inside of JSON.

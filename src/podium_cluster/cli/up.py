@@ -10,9 +10,8 @@ import typer
 from podium.cli.commands import PodiumCommand
 from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.event_loop import run_to_end
-from podium.cli.log_options import LogLevelOption, set_up_log
 from podium.cli.options import FeatureGatesOption, PluginOption, QosPortOption
+from podium.cli.serving_options import LogLevelOption, run_to_end, set_up_log
 
 if TYPE_CHECKING:
     from podium.config import Registry, SchedulerConfig

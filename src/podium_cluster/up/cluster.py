@@ -28,9 +28,9 @@ from podium.controllers.assembly import ControllerOptions, build_controllers
 from podium.framework.clock import SystemClock
 from podium.run.assembly import RunOptions, build_process
 from podium.serving.endpoints.options import ServingOptions
-from podium.serving.first_ended import first_ended
+from podium.serving.environment import stop_on_signals
 from podium.serving.plugin_pages import PageAddress
-from podium.serving.signals import stop_on_signals
+from podium.serving.process_loop import first_ended
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.http.server import ApiServer, PortInUseError

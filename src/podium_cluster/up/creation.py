@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError

@@ -9,8 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from podium.kube.documents import FILE, DocumentError, read_documents, read_json
-from podium.kube.files import read_file
+from podium.kube.documents import FILE, DocumentError, read_documents, read_file, read_json
 from podium.kube.json_object import JsonObject
 
 

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.kube.documents import FILE, DocumentError, read_yaml
-from podium.kube.files import read_file
+from podium.kube.documents import FILE, DocumentError, read_file, read_yaml
 from podium_cluster.kubelets.device_shapes import MOST_ON_NODE, DeviceShape
 
 _MODELS: Final = (("worker-*", "t4", "16Gi"), ("large-*", "a100", "40Gi"), ("gpu-*", "h100", "80Gi"))

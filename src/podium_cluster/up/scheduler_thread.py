@@ -16,10 +16,10 @@ from contextlib import AsyncExitStack, suppress
 from typing import Final, Generic, TypeVar
 
 from podium.engine.scheduler import Scheduler
-from podium.kube.type_info import read_types
+from podium.kube.decode import read_types
 from podium.run.assembly import RunOptions, serve_plugin_pages
 from podium.run.process import SchedulerProcess
-from podium.serving.event_loop import new_event_loop
+from podium.serving.environment import new_event_loop
 from podium.serving.log import LOG
 from podium_cluster.up.picture import EMPTY_ENGINE, EnginePicture, take_engine_picture, take_held
 from podium_cluster.up.pod_tracker import PodDecision

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.cli.console import echo, echo_data
+from podium.cli.console import echo, echo_data, progress_bar
 from podium.cli.errors import InputError
 from podium.cli.files import writing
 from podium.cli.options import Output, OutputOption, chosen_output, given_seeds
-from podium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from rich.table import Table

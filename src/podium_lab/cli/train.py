@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.console import echo
+from podium.cli.console import echo, progress_bar
 from podium.cli.errors import InputError
 from podium.cli.files import writing
 from podium.cli.options import given_seeds
-from podium.cli.progress import progress_bar
 from podium_lab.cli.simulate import SweepEngine
 
 

@@ -1,6 +1,6 @@
 """Reads node and pod lists of the openb format, and makes of them the sequences that runs place.
 
-Static: all pods shuffled, then clones, up to a demand of 130 % (see `simulator.traces.openb`), on nodes in an order
+Static: all pods shuffled, then clones, up to a demand of 130 % (see `traces/openb.py`), on nodes in an order
 drawn from the seed: pod by pod what `podium simulate` submits. Mixes: lists drawn from a list with other shares of pods
 without GPU, of sharing ones and of those with several GPUs, and fewer models named; they keep a policy from fitting a
 few lists.

@@ -9,10 +9,9 @@ import typer
 from podium.cli.commands import Commands
 from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.log_options import LogFormatOption, LogLevelOption, set_up_log
-from podium.cli.object_names import ImageOption, PlaceOption
+from podium.cli.manifest_options import ImageOption, PlaceOption, print_manifest
 from podium.cli.options import ContextOption, KubeconfigOption
-from podium.cli.printed_manifest import print_manifest
+from podium.cli.serving_options import LogFormatOption, LogLevelOption, set_up_log
 
 if TYPE_CHECKING:
     import asyncio
@@ -236,7 +235,7 @@ def run_with_client(
     import asyncio
 
     from podium.client import Client, load_access
-    from podium.serving.signals import stop_on_signals
+    from podium.serving.environment import stop_on_signals
 
     access = load_access(kubeconfig, context=context)
 

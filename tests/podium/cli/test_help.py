@@ -170,7 +170,7 @@ def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) 
     def broken(_extra: object) -> None:
         raise KeyError("ours")
 
-    monkeypatch.setattr("podium.cli.registry.registry_with", broken)
+    monkeypatch.setattr("podium.cli.configuration.registry_with", broken)
     with pytest.raises(KeyError, match="ours"):
         podium("plugins")
 

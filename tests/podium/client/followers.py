@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from podium.client import ApiResource, Client, Reflector
-from podium.client.backoff import Backoff
 from podium.client.reading import Reader
+from podium.client.reflector import Backoff
 
 
 class Follower:

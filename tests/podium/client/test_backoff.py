@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from podium.client.backoff import Backoff
+from podium.client.reflector import Backoff
 
 
 class Unlucky(random.Random):

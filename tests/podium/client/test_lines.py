@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.client.lines import BrokenStream, LineSplitter
+from podium.client.reading import BrokenStream, LineSplitter
 
 
 @given(st.lists(st.binary(max_size=20)), st.data())

@@ -3,7 +3,7 @@
 import pytest
 from yarl import URL
 
-from podium.client.proxies import proxy_from_environment
+from podium.client.loading import proxy_from_environment
 
 PROXY = "http://proxy:3128"
 

@@ -2,8 +2,7 @@ import msgspec
 import pytest
 
 from podium.client.errors import ApiError
-from podium.client.lines import BrokenStream
-from podium.client.reading import ObjectIdentity, Reader
+from podium.client.reading import BrokenStream, ObjectIdentity, Reader
 from tests.podium.client.misbehaving import NODES, line, node, status
 
 

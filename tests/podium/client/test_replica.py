@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tools.kit.effort import examples
 
-from podium.client.lines import LineSplitter
-from podium.client.reading import Reader
+from podium.client.reading import LineSplitter, Reader
 from podium.client.replica import Replica
 from tests.podium.client.followers import Follower
 from tests.podium.client.misbehaving import NODES, line, node

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from podium.client.throttle import Throttle
+from podium.client.repetition import Throttle
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from tools.kit.builders import make_pod
-from tools.kit.storage import claim_volume, ephemeral_volume, pod_using, pod_with
+from tools.kit.storage import claim_volume, ephemeral_volume, make_claim, pod_using, pod_with
 
 from podium.cluster import facts as facts_module
-from podium.cluster.facts import FactsCache, full_signature
+from podium.cluster.facts import CLAIM_CONCERNS, FactsCache, full_signature
 from podium.kube import Pod
 from podium.kube.decode import decode_json
 
@@ -83,3 +83,20 @@ def test_amounts_beyond_64_bits_have_a_signature_too() -> None:
     container = b'{"name":"c","resources":{"requests":{"memory":-9223372036854775809}}}'
     pod = decode_json(Pod, b'{"metadata":{"name":"a"},"spec":{"containers":[' + container + b"]}}")
     assert full_signature(pod) != full_signature(make_pod("a"))
+
+
+def test_a_pod_waits_for_the_claims_it_names_in_its_own_namespace() -> None:
+    pod = pod_with(claim_volume("data"), claim_volume("logs"), namespace="blue")
+    assert CLAIM_CONCERNS.of_pod(pod) == ("blue/data", "blue/logs")
+    assert CLAIM_CONCERNS.of_pod(pod_with()) == ()
+
+
+def test_a_pod_with_an_ephemeral_volume_waits_for_any_claim() -> None:
+    """Its claim is named after the pod, while pods that differ in name only are filed together."""
+    assert CLAIM_CONCERNS.of_pod(pod_with(claim_volume("data"), ephemeral_volume("x"))) is None
+
+
+def test_a_change_of_a_claim_is_about_that_claim() -> None:
+    claim = make_claim("data", namespace="blue")
+    for before, after in ((None, claim), (claim, claim), (claim, None)):
+        assert CLAIM_CONCERNS.of_event(before, after) == {"blue/data"}

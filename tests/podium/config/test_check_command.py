@@ -17,7 +17,7 @@ def stand_in_registry(monkeypatch: pytest.MonkeyPatch) -> None:
         registry: dict[str, Any] = dict(REGISTRY)
         return registry, load_named(registry, extra or ())
 
-    monkeypatch.setattr("podium.cli.registry.registry_and_named", stand_in)
+    monkeypatch.setattr("podium.cli.configuration.registry_and_named", stand_in)
 
 
 def podium_check(*arguments: str, stdin: str | bytes = "") -> Ran:
@@ -144,3 +144,10 @@ def test_a_lease_that_no_api_server_can_have_is_refused(tmp_path: Path) -> None:
     assert result.code == 2
     assert 'leaderElection.resourceNamespace: Invalid value: "../x"' in result.out
     assert 'leaderElection.resourceName: Invalid value: "a: b"' in result.out
+
+
+def test_what_cannot_be_meant_is_named(tmp_path: Path) -> None:
+    ran = podium_check(write(tmp_path, "extenders: [{urlPrefix: nope}]\n"))
+    assert 'extenders[0].urlPrefix: "nope" is no URL, so it cannot be asked (write http://HOST:PORT/PATH)' in ran.err
+    ran = podium_check("-", stdin="apiVersion: v1\nprofiles:\n\t- schedulerName: a\n")
+    assert (ran.code, (ran.out + ran.err).count("a tab is not allowed here: indent with spaces")) == (2, 1)

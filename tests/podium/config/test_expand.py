@@ -2,13 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.config.defaults import DEFAULT_PLUGINS
+from podium.config.defaults import DEFAULT_PLUGINS, merge_plugins
 from podium.config.expand import expand, score_weights
-from podium.config.merge import merge_plugins
 from podium.config.points import Point
 from podium.config.types import PluginEntry, Plugins
 from tests.podium.config.stand_ins import IN_TREE, REGISTRY, plugin, registry_of
-from tests.podium.config.test_merge import plugin_set
+from tests.podium.config.test_defaults import plugin_set
 
 DEFAULT_SCORE = [
     ("TaintToleration", 3),

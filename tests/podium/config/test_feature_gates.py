@@ -11,8 +11,7 @@ from tools.testbed.availability import TestbedUnavailable
 from tools.testbed.build import CONTROL_PLANE, programs
 
 from podium.config import ConfigError, default_config, load_config
-from podium.config.feature_gates import Gate, read_gates
-from podium.config.gate_table import DEFAULTS, NEEDS
+from podium.config.feature_gates import DEFAULTS, NEEDS, Gate, read_gates
 from podium.plugins import load_registry
 from tests.podium.cli.command import podium
 

@@ -4,7 +4,7 @@ import pytest
 
 from podium.config.field import FieldPath, Step
 from podium.config.positions import MalformedConfigError, Position, parse
-from podium.kube.json_depth import MAX_DEPTH
+from podium.kube.bounds import MAX_DEPTH
 
 TEXT = """\
 # a comment

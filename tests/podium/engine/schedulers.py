@@ -10,15 +10,15 @@ from msgspec.structs import replace
 
 from podium.cluster import Cluster
 from podium.engine.binding import run_at_once
+from podium.engine.intake import Intake
 from podium.engine.scheduler import Scheduler
 from podium.framework import ManualClock, Nomination, Plugin, QueuedPod
 from podium.framework.extender import Extender
 from podium.framework.handle import Effect, Preemptor
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
-from podium.kube.claim_status import deallocated, released, reserved
 from podium.kube.devices import Allocation
-from podium.kube.extended_resources import created
 from podium.kube.pod import ExtendedResourceRequestMapping
+from podium.testing.memory_writer import MemoryWriter
 from tests.podium.framework.runtimes import setup
 
 CLEARED = Nomination("")
@@ -31,12 +31,15 @@ class Failed(NamedTuple):
     nomination: Nomination | None
 
 
-class World:
+class World(MemoryWriter):
     """The scheduler with the plugins (see `setup`), and the API server's side of it.
 
     `bind_answer` is what binding a pod gives; evictions end at once unless `slow_evictions`, then `evictions` holds
     what to call.
     """
+
+    clock: ManualClock
+    intake: Intake
 
     def __init__(
         self,
@@ -48,7 +51,7 @@ class World:
     ) -> None:
         given = ("launch", "timer", "on_failure", "on_group_condition", "load", "experience")
         passed_on = {name: options.pop(name) for name in given if name in options}
-        self.clock: ManualClock = options.pop("clock", None) or ManualClock(1_000_000.0)
+        super().__init__(options.pop("clock", None) or ManualClock(1_000_000.0), at_once=True)
         config, registry = setup(*plugins, **options)
         self.bind_answer: Effect = None
         self.slow_evictions = False
@@ -56,7 +59,6 @@ class World:
         self.scheduled_pods: list[tuple[str, str]] = []
         self.failures: list[Failed] = []
         self.evicted: list[str] = []
-        self.annotated: dict[str, dict[str, str]] = {}
         self.annotate_answer: Effect = None
         self.claim_answer: Effect = None
         self.evictions: list[Callable[[str | None], None]] = []
@@ -120,9 +122,7 @@ class World:
         pass
 
     def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> Effect:
-        if self.claim_answer is None:
-            self.intake.set(reserved(claim, allocation, pod, self.clock.now()))
-        return self.claim_answer
+        return super().reserve_claim(claim, allocation, pod) if self.claim_answer is None else self.claim_answer
 
     def create_claim(
         self,
@@ -132,16 +132,7 @@ class World:
         mappings: Sequence[ExtendedResourceRequestMapping],
     ) -> Effect:
         self.mappings[pod.name] = list(mappings)
-        return self.reserve_claim(created(claim), allocation, pod)
-
-    def delete_claim(self, claim: ResourceClaim) -> None:
-        self.intake.delete(claim)
-
-    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
-        self.intake.set(released(claim, pod))
-
-    def deallocate_claim(self, claim: ResourceClaim) -> None:
-        self.intake.set(deallocated(claim))
+        return super().create_claim(claim, allocation, pod, mappings)
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
         self.scheduled_pods.append((pod.name, node_name))

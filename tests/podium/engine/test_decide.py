@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import NoWrites, make_cluster, make_node, make_pod
+from tools.kit.builders import make_cluster, make_node, make_pod
 
 from podium.cluster import NodeInfo, Nodes
 from podium.engine.decide import NodeSearch, decide, find_feasible
@@ -18,6 +18,7 @@ from podium.framework import Cycle, Plugin, PluginError, Scores, Status, Verdict
 from podium.framework.answers import NodeFailedError
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod
+from podium.testing.memory_writer import MemoryWriter
 from tests.podium.framework.runtimes import answering, cycle_of, make_runtime
 
 CLOSED = Status.unschedulable("closed")
@@ -291,8 +292,8 @@ def test_nothing_is_written_by_deciding() -> None:
     runtime = doors("open", "closed")
     decide(runtime, cycle_of(runtime, make_pod()), Sampling())
     writer = runtime.handle.writer
-    assert isinstance(writer, NoWrites)
-    assert (writer.bound, writer.evicted, len(runtime.handle.cluster.pods)) == ([], [], 0)
+    assert isinstance(writer, MemoryWriter)
+    assert (writer.placements, writer.victims, len(runtime.handle.cluster.pods)) == ([], [], 0)
 
 
 def test_pre_filter_ends_the_search_without_moving_the_start() -> None:

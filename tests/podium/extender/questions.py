@@ -16,8 +16,7 @@ from tools.kit.builders import make_pod
 from podium.extender.agents import choose
 from podium.extender.assembly import build_engine, runtime_of
 from podium.extender.binding import BindingWriter
-from podium.extender.handler import ExtenderHandler
-from podium.extender.in_flight import InFlightLimits
+from podium.extender.handler import ExtenderHandler, InFlightLimits
 from podium.extender.metrics import ExtenderMetrics
 from podium.extender.routes import Routes
 from podium.extender.server import ExtenderServer

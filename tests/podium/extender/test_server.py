@@ -15,7 +15,7 @@ from tools.kit.builders import make_pod
 from podium.extender import connections as front
 from podium.extender import server
 from podium.extender.connections import Head, Heads, usual_head
-from podium.extender.in_flight import InFlightLimits
+from podium.extender.handler import InFlightLimits
 from podium.extender.server import ExtenderServer
 from podium.serving import ServingError
 from tests.podium.extender.questions import LOOPBACK, MAX_BODY, Asking, World, args, node, served

@@ -1,13 +1,18 @@
-"""Pods that never met an API server are judged as it would have stored them."""
+"""Pods that never met an API server are judged as it would have stored them, with the claims made that they need."""
 
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tools.kit.builders import build
 
-from podium.kube import Pod, PriorityClass
-from podium.kube.admission import AdmissionError, as_admitted
+from podium.kube import Pod, PriorityClass, ResourceClaim
+from podium.kube.admission import AdmissionError, as_admitted, with_claims_made
+from podium.kube.claim_status import claims_of_pod
+from podium.kube.decode import KubeObject, decode_json
+from podium.kube.devices import ResourceClaimTemplate
+from tests.podium.placement.devices import worlds
 
 CRITICAL = build(PriorityClass, {"metadata": {"name": "critical"}, "value": 1000, "preemptionPolicy": "Never"})
 
@@ -82,3 +87,45 @@ def test_limits_imply_requests_for_every_pod() -> None:
     limits = {"example.com/card": "2", "cpu": "2"}
     pod = admitted({"containers": [{"resources": {"limits": limits, "requests": {"cpu": "1"}}}]}, uid="1234")
     assert pod.spec.containers[0].resources.requests == {"example.com/card": "2", "cpu": "1"}
+
+
+def template(name: str = "t", namespace: str = "ns") -> ResourceClaimTemplate:
+    spec = worlds.claim()["spec"]
+    data = {"metadata": {"name": name, "namespace": namespace}, "spec": {"spec": spec}}
+    return decode_json(ResourceClaimTemplate, msgspec.json.encode(data))
+
+
+def pod(*entries: dict[str, Any], uid: str = "", **status: Any) -> Pod:
+    data = {
+        "metadata": {"name": "p", "namespace": "ns", "uid": uid},
+        "spec": {"containers": [], "resourceClaims": entries},
+        "status": status,
+    }
+    return decode_json(Pod, msgspec.json.encode(data))
+
+
+def split(objects: list[KubeObject]) -> tuple[Pod, dict[str, ResourceClaim]]:
+    (only,) = [each for each in objects if isinstance(each, Pod)]
+    return only, {each.key: each for each in objects if isinstance(each, ResourceClaim)}
+
+
+def test_a_pod_gets_a_claim_of_each_template_that_it_names() -> None:
+    asked = pod({"name": "a", "resourceClaimTemplateName": "t"}, {"name": "b", "resourceClaimTemplateName": "t"})
+    made, claims = split(with_claims_made([asked], [template()]))
+    assert sorted(claims) == ["ns/p-a", "ns/p-b"]
+    assert claims["ns/p-a"].spec == template().spec.spec
+    assert len({each.metadata.uid for each in claims.values()}) == 2
+    owned = replace(made, metadata=replace(made.metadata, uid="ns/p"))
+    assert claims_of_pod(owned, claims.get) == [claims["ns/p-a"], claims["ns/p-b"]]
+
+
+def test_claims_that_exist_already_are_not_made() -> None:
+    by_name = {"name": "a", "resourceClaimName": "mine"}
+    by_status = {"name": "b", "resourceClaimTemplateName": "t"}
+    asked = pod(by_name, by_status, resourceClaimStatuses=[{"name": "b", "resourceClaimName": "p-b-x1"}])
+    assert with_claims_made([asked, template()]) == [asked, template()]
+
+
+def test_a_template_of_another_namespace_is_none() -> None:
+    asked = pod({"name": "a", "resourceClaimTemplateName": "t"})
+    assert with_claims_made([asked], [template(namespace="other")]) == [asked]

@@ -1,11 +1,13 @@
-"""Reading JSON and YAML from outside: what ordinary documents mean, and that no text is too much."""
+"""Reading JSON and YAML from outside: what ordinary documents mean, and that no text or stream is too much."""
 
+import io
 import json
 import math
 import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +16,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podium.kube.bounds import MAX_DEPTH, nested_too_deeply
 from podium.kube.documents import (
     BODY,
     FILE,
@@ -21,15 +24,17 @@ from podium.kube.documents import (
     Bounds,
     DocumentError,
     read_documents,
+    read_file,
     read_json,
+    read_stream,
     read_yaml,
 )
-from podium.kube.json_depth import MAX_DEPTH, nested_too_deeply
 
 MEMORY_LIMIT = 2 << 30
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=12)
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+SMALL = Bounds(size=1 << 20, values=100, seconds=1.0)
 
 
 def _values(words: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
@@ -330,3 +335,15 @@ def _same(left: Any, right: Any) -> bool:
 
 def _name(key: Any) -> str:
     return key if isinstance(key, str) else json.dumps(key)
+
+
+def test_a_file_without_end_is_refused() -> None:
+    with pytest.raises(DocumentError, match=r"^/dev/zero: larger than 1 MiB$"):
+        read_file(Path("/dev/zero"), SMALL)
+
+
+def test_what_is_within_the_bounds_is_read_in_full() -> None:
+    content = b"x" * SMALL.size
+    assert read_stream(io.BytesIO(content), "here", SMALL) == content
+    with pytest.raises(DocumentError, match=r"^here: larger"):
+        read_stream(io.BytesIO(content + b"x"), "here", SMALL)

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from tools.kit.builders import NoWrites, make_cluster, make_node, make_plugin, make_pod
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.framework import Cycle, Status
 from podium.kube import Pod
 from podium.plugins.default_binder import DefaultBinder
+from podium.testing.memory_writer import MemoryWriter
 
 
 def test_binding_goes_through_the_drivers_writer() -> None:
@@ -12,13 +13,13 @@ def test_binding_goes_through_the_drivers_writer() -> None:
     plugin = make_plugin(DefaultBinder, cluster)
     assert plugin.bind(Cycle(make_pod("web"), cluster), "a") is None
     writer = plugin.handle.writer
-    assert isinstance(writer, NoWrites)
-    assert writer.bound == [("default/web", "a")]
+    assert isinstance(writer, MemoryWriter)
+    assert [(pod.key, node) for pod, node in writer.placements] == [("default/web", "a")]
 
 
 def test_what_the_writer_answers_is_the_outcome() -> None:
-    class Refusing(NoWrites):
-        def bind(self, pod: Pod, node_name: str) -> Status:  # type: ignore[override]
+    class Refusing(MemoryWriter):
+        def bind(self, pod: Pod, node_name: str) -> Status:
             return Status.error(f"{pod.name} cannot be bound to {node_name}")
 
     cluster = make_cluster([make_node("a")])

@@ -16,7 +16,7 @@ from tools.kit.builders import make_node, make_pod
 from podium.framework import Plugin, Status, SystemClock
 from podium.framework.cycle import Cycle
 from podium.kube import Pod
-from podium.run.driver import LiveScheduler
+from podium.run.driver import LiveParts, LiveScheduler
 from podium.serving.events.recorder import EventRecorder
 from tests.podium.client.asking import new_client
 from tests.podium.client.servers import Handler, serving
@@ -30,7 +30,7 @@ async def scheduling(answer: Handler, *plugins: type[Plugin] | str) -> AsyncIter
     async with serving(answer) as url, new_client(url) as client:
         rng, clock = random.Random(1), SystemClock()
         recorder = EventRecorder(client, host="here", clock=clock, rng=rng, report=print)
-        live = LiveScheduler(config, registry, client, recorder, clock=clock, rng=rng)
+        live = LiveScheduler(config, registry, LiveParts(client=client, recorder=recorder, clock=clock, rng=rng))
         task = asyncio.create_task(live.schedule())
         try:
             async with asyncio.timeout(20):
@@ -159,7 +159,7 @@ def test_a_pod_whose_plugin_waited_for_something_cancelled_is_put_back() -> None
 def test_the_second_signal_ends_the_process_at_once() -> None:
     program = """
 import asyncio
-from podium.serving.signals import stop_on_signals
+from podium.serving.environment import stop_on_signals
 async def main():
     stop = stop_on_signals()
     print("ready", flush=True)

@@ -13,9 +13,9 @@ from podium.client import Client
 from podium.framework import ManualClock, Nomination, Status
 from podium.kube import ObjectMeta, Pod, ResourceClaim
 from podium.kube.devices import ClaimConsumer, ResourceClaimStatus
+from podium.run.activity import WriteFailures
 from podium.run.claim_writer import ClaimWriter
-from podium.run.pod_status import PodStatuses
-from podium.run.write_failures import WriteFailures
+from podium.run.pod_status import KnownPods, PodStatuses
 from podium.run.writer import LiveWriter
 from podium.serving.events.recorder import EventRecorder
 from tests.podium.client.asking import new_client
@@ -71,17 +71,16 @@ class World:
         self.known: Pod | None = make_pod("p1")
         self.complaints: list[str] = []
         complaints = WriteFailures(CLOCK, self.complaints.append)
-        self.statuses = PodStatuses(client, CLOCK, lambda _pod: self.known, self._learn, complaints)
+        pods = KnownPods(lambda _pod: self.known, self._learn)
+        self.statuses = PodStatuses(client, CLOCK, pods, complaints)
         recorder = EventRecorder(client, host="here", clock=CLOCK, rng=random.Random(1), report=self.complaints.append)
         self.writer = LiveWriter(
             client,
             CLOCK,
             random.Random(1),
+            pods,
             self.statuses,
             recorder,
-            complaints,
-            latest=lambda _pod: self.known,
-            learn=self._learn,
             spawn=asyncio.ensure_future,
             claims=ClaimWriter(
                 client, CLOCK, lambda _claim: None, self._learn, self.complaints.append, lambda **_how: None

@@ -4,7 +4,7 @@ import pytest
 
 from podium.client import ApiError, ClientError, TimedOut
 from podium.framework.clock import ManualClock
-from podium.run.write_failures import REPEAT, WriteFailures
+from podium.run.activity import REPEAT, WriteFailures
 
 FORBIDDEN = ApiError(
     403, "Forbidden", 'pods "a" is forbidden: User "u" cannot create resource "pods/binding" in API group "" in x'

@@ -8,7 +8,7 @@ import pytest
 
 PROGRAM = """
 import asyncio, uvloop
-from podium.serving.signals import stop_on_signals
+from podium.serving.environment import stop_on_signals
 async def main():
     stop = stop_on_signals(0.2)
     print("ready", flush=True)

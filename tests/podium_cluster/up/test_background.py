@@ -108,9 +108,8 @@ def test_a_start_that_fails_says_why_and_leaves_nothing(user: User) -> None:
     (user.folder / "fails.py").write_text(FAILS)
     ran = user.podium(*UP, "--plugin", "fails.py")
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr == (
-        "initializing plugin \"Fails\": FileNotFoundError: [Errno 2] No such file or directory: '/nonexistent' (fails.py:4)\n"
-    )
+    error = "FileNotFoundError: [Errno 2] No such file or directory: '/nonexistent'"
+    assert ran.stderr == f'initializing plugin "Fails": {error} (fails.py:4)\n'
     ran = user.podium(*UP, "--config", "none.yaml")
     assert (ran.returncode, ran.stdout, ran.stderr) == (
         2,

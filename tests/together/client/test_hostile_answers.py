@@ -13,9 +13,8 @@ from tools.kit.builders import make_pod
 
 from podium.client import ClientError, Unreachable, WatchedExperience, listing, session
 from podium.client import client as client_module
-from podium.client.lines import BrokenStream
 from podium.client.listing import list_all
-from podium.client.reading import Reader
+from podium.client.reading import BrokenStream, Reader
 from podium.client.session import SLICE
 from podium.framework.clock import SystemClock
 from podium.framework.experience import ConfigMapName

@@ -20,7 +20,7 @@ from tools.testbed.objects import make_node, make_pod
 from tools.testbed.podium import podium_environment
 from tools.testbed.ports import LOOPBACK, free_port
 
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 from tests.podium.cli.command import podium
 from tests.podium.run.crowd import until
 from tools.testbed import Component, ControlPlane

@@ -8,7 +8,7 @@ from tools.testbed.apiclient import ApiClient, ApiError
 
 from kubecel import DeviceSelectorError, compile_selector
 from kubecel.device_selector import MAX_LENGTH
-from kubecel.quoting import quoted
+from kubecel.strconv import quoted
 
 PATH = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 FIELD = "spec.devices.requests[0].exactly.selectors[0].cel.expression"

@@ -21,7 +21,7 @@ from tools.testbed.http_faults import FaultProxy, Faults
 from tools.testbed.monitoring import Job, PrometheusServer, Target
 from tools.testbed.objects import make_node, make_pod
 
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 from podium.manifests.objects import head
 from podium.manifests.rights import RBAC, account_of, binding
 from tests.podium.cli.command import podium

@@ -12,7 +12,7 @@ from tools.testbed.apiclient import Object
 from tools.testbed.objects import make_node, make_pod
 from tools.testbed.podium import podium_environment
 
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 from tests.podium.run.crowd import until
 from tests.together.network_worlds import PLACES, make_app_group, make_topology
 from tools.testbed import Component, ControlPlane

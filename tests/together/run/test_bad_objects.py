@@ -11,7 +11,7 @@ from tools.testbed.apiclient import ApiError, Object
 from tools.testbed.objects import make_namespace, make_node, make_pod
 
 from podium.config.load import load_config
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 from podium.manifests.run import RunSettings, rights
 from podium.plugins import load_registry
 from tests.podium.run.crowd import until

@@ -75,7 +75,7 @@ def test_it_says_whom_it_waits_for_that_it_leads_what_it_binds_and_how_it_ended(
     assert "pod default/p1 is bound to node n1" in caplog.messages
 
 
-@pytest.mark.parametrize(("answers", "leader"), [(True, "other_1"), (False, "no scheduler that is known of")])
+@pytest.mark.parametrize(("answers", "leader"), [(True, "other_1"), (False, "no process that is known of")])
 def test_one_that_stops_while_it_waits_says_for_whom(
     answers: bool, leader: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tools.testbed.apiclient import Object
 from tools.testbed.objects import make_namespace, make_node, make_pod
 
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 from podium.kube.meta import parse_time
 from tests.podium.run.crowd import until
 from tools.testbed import ControlPlane

@@ -8,7 +8,7 @@ from tools.kit.builders import make_pod as pod_object
 from tools.testbed.apiclient import ApiError, Object
 from tools.testbed.objects import make_node, make_pod
 
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 from podium.kube import Pod
 from podium_plugins.node_resource_topology_match.fingerprint import fingerprint
 from tests.podium.run.crowd import until

@@ -22,8 +22,7 @@ from podium.extender import server as extender_server
 from podium.serving import listener as listener_module
 from podium.serving import plugin_pages
 from podium.serving.endpoints import server as endpoint_server
-from podium.serving.listener import BoundedListener
-from podium.serving.web_port import WebPort
+from podium.serving.listener import BoundedListener, WebPort
 from podium_cluster.apiserver.http import server as api_server
 
 HALF = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: "

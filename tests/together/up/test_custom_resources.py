@@ -4,7 +4,7 @@ import random
 import re
 from pathlib import Path
 
-from podium.controllers.definitions import definitions
+from podium.controllers.catalog import definitions
 from podium.framework import ManualClock
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.up.creation import create, install_definitions
@@ -17,7 +17,7 @@ from tests.together.controllers.test_on_a_cluster import install, start
 from tools.testbed import ControlPlane
 
 ROOT = Path(__file__).parents[3]
-SAMPLES = ROOT / "tests" / "controllers" / "samples.yaml"
+SAMPLES = ROOT / "tests" / "podium_plugins" / "samples.yaml"
 TIMEOUT = "--timeout=60s"
 
 

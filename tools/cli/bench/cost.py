@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.console import progress_bar
 from podium.cli.errors import InputError
 from podium.cli.options import Output, OutputOption, PluginOption, chosen_output
-from podium.cli.progress import progress_bar
 from tools.cli.bench.measuring import ConfigOption, checked_config, failing, print_data, print_table
 
 

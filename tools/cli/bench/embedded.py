@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.console import progress_bar
 from podium.cli.options import Output, OutputOption, chosen_output
-from podium.cli.progress import progress_bar
 from tools.cli.bench.measuring import failing, print_data, print_table
 
 

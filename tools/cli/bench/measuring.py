@@ -28,8 +28,8 @@ CompareOption = Annotated[
 
 def checked_config(file: str | None, plugins: list[str] | None, enables: str | None = None) -> tuple[str, str] | None:
     """The text of the configuration and its name, known to be right, and to enable a plugin."""
+    from podium.cli.configuration import registry_with
     from podium.cli.files import read_text
-    from podium.cli.registry import registry_with
     from podium.config import default_config, load_config
 
     registry = registry_with(plugins)

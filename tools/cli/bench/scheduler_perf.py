@@ -4,10 +4,9 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.console import echo
+from podium.cli.console import echo, progress_bar
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.options import Output, OutputOption, PluginOption, chosen_output
-from podium.cli.progress import progress_bar
 from tools.cli.bench.measuring import (
     CompareOption,
     ConfigOption,

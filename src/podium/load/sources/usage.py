@@ -20,6 +20,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+import numpy as np
 
 from podium.config.durations import SECOND, Duration
 from podium.framework.clock import Clock
@@ -30,7 +31,6 @@ from podium.load.promql import duration
 from podium.load.readings import Readings
 from podium.load.series import NodeMatch, Series
 from podium.load.settings import SourceSettings
-from podium.load.sources.forecast import next_value
 from podium.load.sources.http import LoadServer
 from podium.load.sources.matching import NodeIndex, matcher
 from podium.load.sources.prometheus import result_of
@@ -44,6 +44,9 @@ USAGE_KEYS = tuple(kind.format(resource) for resource in RESOURCES for kind in (
 MILLI = 1000
 RANGE = "/api/v1/query_range"
 CHUNKS = 100
+ORDER = 5
+SHORTEST = 4 * ORDER
+"""Values needed to foretell the next."""
 
 
 class UsageSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,3 +195,37 @@ def _read(raw: msgspec.Raw) -> _Line:
 
 def _whole(amount: float) -> str:
     return str(max(0, math.floor(amount + 0.5)))
+
+
+def next_value(series: Sequence[float]) -> float | None:
+    """The value after the last; None where that cannot be said.
+
+    >>> next_value([float(each) for each in range(30)])
+    30.0
+
+    Forecasts the next value of a series from how its last steps followed from the steps before.
+
+    An autoregression of the differences, ARIMA(5, 1, 0) in the usual letters, fitted by least squares:
+
+        d(t) = φ1·d(t−1) + … + φ5·d(t−5),   d(t) = x(t) − x(t−1)
+
+    A series that stands still stays, one that rises steadily goes on rising, and a wave goes on waving. Of a series
+    that is too short, or on which the fit runs away, nothing is foretold.
+    """
+    if len(series) < SHORTEST:
+        return None
+    values = np.asarray(series, dtype=np.float64)
+    if not np.isfinite(values).all():
+        return None
+    size = float(np.abs(values).max())
+    if size == 0:
+        return 0.0
+    steps = np.diff(values / size)
+    before = np.lib.stride_tricks.sliding_window_view(steps, ORDER)
+    weights = np.linalg.lstsq(before[:-1], steps[ORDER:], rcond=1e-9)[0]
+    found = float(values[-1] + size * (before[-1] @ weights))
+    spread = float(values.max() - values.min())
+    # The next value may leave the range of all before, but not by more than that range.
+    if not values.min() - spread <= found <= values.max() + spread:
+        return None
+    return round(found, 6)

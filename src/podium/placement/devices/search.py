@@ -25,6 +25,7 @@ from podium.kube.devices import (
     ResourceClaim,
 )
 from podium.kube.node import Node
+from podium.kube.toleration import tolerates
 from podium.placement.devices.capacity import ConsumedAmount
 from podium.placement.devices.constraints import ConstraintState
 from podium.placement.devices.counters import CounterBalance
@@ -398,17 +399,3 @@ def repelling_taints(device: Device, tolerations: Sequence[DeviceToleration]) ->
         for taint in device.taints
         if taint.effect in _EXCLUDING and not any(tolerates(each, taint) for each in tolerations)
     ]
-
-
-def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    """Whether a toleration covers a taint; an empty effect or key covers all."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    match toleration.operator:
-        case "" | "Equal":
-            return toleration.value == taint.value
-        case "Exists":
-            return True
-    return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubecel.quoting import quoted
+from kubecel.strconv import quoted
 from podium.framework import Status
 from podium.framework.device_waits import DeviceWait
 from podium.kube import ResourceClaim

@@ -40,8 +40,7 @@ from podium.kube.claim_status import ClaimNotReadyError, claims_of_pod, is_reser
 from podium.kube.devices import Allocation
 from podium.kube.extended_resources import IN_MEMORY, DeviceNeeds
 from podium.placement.devices import AllocationError, InvalidPoolsError, allocate
-from podium.placement.devices.node_answers import CachedNodeAnswers
-from podium.placement.devices.search_time import SearchTime
+from podium.placement.devices.node_answers import CachedNodeAnswers, SearchTime
 from podium.placement.devices.uses import uses_of
 from podium.plugins.dynamic_resources.args import DynamicResourcesArgs
 from podium.plugins.dynamic_resources.conditions import (

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Nodes, TermGroup, TermKind
-from podium.cluster.row_count import RowCount
+from podium.cluster.counts import RowCount
 from podium.framework import MAX_SCORE, Scores
 from podium.plugins.inter_pod_affinity.incoming import Incoming
 

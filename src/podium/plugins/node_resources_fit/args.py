@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from kubecel.names import qualified_name_errors
 from podium.config.field import FieldError, FieldPath
-from podium.config.names import qualified_name_errors
 from podium.placement.resource_usage import DEFAULT_RESOURCES, ResourceSpec
 from podium.placement.shape import UtilizationShapePoint, shape_errors
 

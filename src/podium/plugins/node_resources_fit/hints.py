@@ -13,7 +13,7 @@ from collections.abc import Callable
 from podium.kube import DeviceClass, Node, Pod
 from podium.kube.extended_resources import DEVICE_CLASS_PREFIX
 from podium.kube.requests import PODS, fit_requests, offered, pod_requests, requested
-from podium.placement.devices.resource_names import DeviceResourceNames
+from podium.placement.devices.uses import DeviceResourceNames
 
 
 def frees_resources(pod: Pod, before: Pod, after: Pod | None) -> bool:

@@ -13,11 +13,11 @@ import numpy as np
 
 from podium.cluster import Cluster, NodeInfo, Nodes
 from podium.cluster.attached import UnusableVolumeError, Volumes, may_attach
+from podium.cluster.facts import CLAIM_CONCERNS
+from podium.cluster.objects import Latest
 from podium.framework import SKIP, Action, Code, Cycle, Handle, Interest, Plugin, Resource, Scope, Status, Verdict
 from podium.framework.verdict import Codes
 from podium.kube import Pod
-from podium.placement.claim_concerns import CLAIM_CONCERNS
-from podium.placement.latest import Latest
 from podium.placement.pod_signatures import volumes_signature
 from podium.plugins.node_volume_limits.hints import (
     frees_a_volume,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from podium.cluster.csi_nodes import MIGRATED_PLUGINS
-from podium.cluster.storage_pools import volume_limit
+from podium.cluster.facts import CLAIM_CONCERNS
+from podium.cluster.free_volumes import volume_limit
 from podium.framework import Action, Interest, Resource
 from podium.kube import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolumeClaim, Pod, StorageClass
 from podium.kube.claims import claim_name
-from podium.placement.claim_concerns import CLAIM_CONCERNS
 
 
 def interests() -> Iterable[Interest]:

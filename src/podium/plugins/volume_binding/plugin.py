@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from podium.cluster import Cluster, Nodes
+from podium.cluster.objects import Latest
 from podium.framework import SKIP, Cycle, Handle, Interest, Plugin, PluginError, Scope, Scores, Status, Verdict, Write
 from podium.framework.handle import Effect
 from podium.kube import PersistentVolumeClaim, Pod
-from podium.placement.latest import Latest
 from podium.placement.pod_signatures import volumes_signature
 from podium.plugins.volume_binding.args import VolumeBindingArgs
 from podium.plugins.volume_binding.choice import Choice, assume, choose, take_back

@@ -11,15 +11,41 @@ Podium has to say stands under `podium_`.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from itertools import islice
 
+from kubecel.quantity import NANO
 from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock
-from podium.run.metrics.claims import ClaimMetrics
+from podium.framework.device_waits import DeviceWait
+from podium.kube import Pod
+from podium.kube.requests import Nanos, exact_limits, exact_requests
 from podium.run.metrics.engine import MetricsTimer
-from podium.serving.families import Labels, MetricFamily, ReadFamily, Reading, counters, gauges
+from podium.serving.families import (
+    Counters,
+    Histograms,
+    Labels,
+    MetricFamily,
+    ReadFamily,
+    Reading,
+    counters,
+    exponential,
+    gauges,
+)
 from podium.serving.plugin_metrics import plugin_families
 from podium.serving.process_metrics import ProcessMetrics
+
+PIECE = 100
+"""Pods to a piece: about a millisecond."""
+
+_REQUEST = "kube_pod_resource_request"
+_LIMIT = "kube_pod_resource_limit"
+_TEXTS = {
+    _REQUEST: "What pods request, by resource, as scheduler and kubelet count it.",
+    _LIMIT: "What pods are limited to, by resource, as scheduler and kubelet count it.",
+}
+_UNITS = {"cpu": "cores", "memory": "bytes", "storage": "bytes", "ephemeral-storage": "bytes"}
+_ENDED = ("Succeeded", "Failed")
 
 
 class Metrics(ProcessMetrics):
@@ -144,3 +170,80 @@ def _of_batches(scheduler: Scheduler) -> list[MetricFamily]:
             ("profile", "reason"),
         ),
     ]
+
+
+class ClaimMetrics:
+    """kube-scheduler's metrics of claims."""
+
+    def __init__(self) -> None:
+        self.creates = Counters(
+            "scheduler_resourceclaim_creates_total", "Claims that the scheduler created, or could not.", ("status",)
+        )
+        self._allocations = Counters(
+            "scheduler_dra_bindingconditions_allocations_total",
+            "Devices that had to be attached before a pod was bound, by how that ended.",
+            ("profile", "driver", "status"),
+        )
+        self._seconds = Histograms(
+            "scheduler_dra_bindingconditions_wait_duration_seconds",
+            "How long pods waited for devices to be attached.",
+            exponential(0.1, 2, 14),
+            ("profile", "driver", "status"),
+        )
+        self.families: list[MetricFamily] = [self.creates, self._allocations, self._seconds]
+
+    def created(self, *, success: bool) -> None:
+        self.creates.add("success" if success else "failure")
+
+    def waited(self, wait: DeviceWait) -> None:
+        for driver in wait.drivers:
+            self._seconds.of(wait.profile, driver, wait.status).observe(wait.seconds)
+        for driver in wait.awaited:
+            self._allocations.add(wait.profile, driver, wait.status)
+
+
+async def resource_metrics(pods: Callable[[], Iterable[Pod]], leads: Callable[[], bool]) -> AsyncIterator[bytes]:
+    """The text in pieces; nothing when this process does not lead.
+
+    Writes `/metrics/resources`: what every pod requests and is limited to, one line for each resource.
+
+    Kept apart from `/metrics` because it grows with the cluster, and shown by the leader only, so that a cluster's
+    numbers are there once. It is written piece by piece: at 50,000 pods the whole of it is seconds of work, and the
+    scheduler has other things to do. As in kube-scheduler, a pod that has ended on its node counts for nothing, and
+    zeros are left out.
+    """
+    if not leads():
+        return
+    counted = [pod for pod in pods() if not (pod.node_name and pod.status.phase in _ENDED)]
+    for name, amounts_of in ((_REQUEST, exact_requests), (_LIMIT, exact_limits)):
+        head = f"# HELP {name} {_TEXTS[name]}\n# TYPE {name} gauge\n"
+        rest = iter(counted)
+        while piece := list(islice(rest, PIECE)):
+            text = "".join(line for pod in piece for line in _lines(name, pod, amounts_of(pod)))
+            if text:
+                yield (head + text).encode()
+                head = ""
+
+
+def _lines(name: str, pod: Pod, amounts: Nanos) -> Iterator[str]:
+    priority = "" if pod.spec.priority is None else pod.spec.priority
+    about = (
+        f'{name}{{namespace="{pod.namespace}",pod="{pod.name}",node="{pod.node_name}",'
+        f'scheduler="{_escaped(pod.spec.scheduler_name)}",priority="{priority}"'
+    )
+    for resource, amount in amounts.items():
+        if amount:
+            yield f'{about},resource="{resource}",unit="{unit_of(resource)}"}} {amount / NANO}\n'
+
+
+def _escaped(name: str) -> str:
+    """Of the names, only a scheduler's may hold anything."""
+    return name.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+def unit_of(resource: str) -> str:
+    if resource.startswith("hugepages-"):
+        return "bytes"
+    if resource.startswith("attachable-volumes-"):
+        return "integer"
+    return _UNITS.get(resource, "")

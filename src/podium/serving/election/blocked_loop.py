@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from podium.client import Client
 from podium.serving.election.election import Election
-from podium.serving.side_thread import SideThread
+from podium.serving.process_loop import SideThread
 
 
 class BlockedLoopRenewal:

@@ -24,15 +24,22 @@ from __future__ import annotations
 
 import asyncio
 import random
+import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from podium.client import ApiError, Client, ClientError
+from podium.config.types import LeaderElection
 from podium.framework.clock import Clock
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.meta import ObjectReference
+from podium.kube.printable import shortened
 from podium.serving.election.lease import LeaseLock, LeaseSpec, whole_seconds
+from podium.serving.environment import ProcessEnvironment
 from podium.serving.events.event_object import micro_time
+from podium.serving.events.recorder import EventRecorder
+from podium.serving.log import LOG
 
 JITTER: Final = 1.2
 TOLERATED_EXPIRY: Final = 20.0
@@ -43,6 +50,7 @@ NOTICEABLE: Final = 1.0
 
 INSTANT: Final = 0.001
 """Slept past a deadline, because rounding may wake one up a hair before it."""
+LONGEST_NAME = 300
 
 
 class LeadershipLost(Exception):  # noqa: N818  (it reads as what happened)
@@ -51,6 +59,29 @@ class LeadershipLost(Exception):  # noqa: N818  (it reads as what happened)
 
 class NotLeading(ClientError):  # noqa: N818  (it reads as what happened)
     """A write was not sent because this process does not lead, or may not any more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElectionSettings:
+    """Which lease is sought, by whom, and for how long at a time; durations are in seconds."""
+
+    namespace: str
+    name: str
+    identity: str
+    lease_duration: float
+    renew_deadline: float
+    retry_period: float
+    server_in_process: bool = False
+    """Whether the API server runs in this process, so that a pause of one is a pause of the other."""
+
+    def __post_init__(self) -> None:
+        if not self.identity:
+            raise ValueError("an election needs an identity, by which others tell this process from themselves")
+        if not self.lease_duration > self.renew_deadline > JITTER * self.retry_period > 0:
+            raise ValueError(
+                f"an election needs leaseDuration > renewDeadline > {JITTER} × retryPeriod > 0, not "
+                f"{self.lease_duration:g} s, {self.renew_deadline:g} s and {self.retry_period:g} s"
+            )
 
 
 class Election:
@@ -63,39 +94,27 @@ class Election:
     def __init__(
         self,
         client: Client,
+        settings: ElectionSettings,
         *,
-        namespace: str,
-        name: str,
-        identity: str,
-        lease_duration: float,
-        renew_deadline: float,
-        retry_period: float,
         clock: Clock,
         rng: random.Random,
         report: Callable[[str], None],
-        server_in_process: bool = False,
         on_event: Callable[[ObjectReference, str], None] = lambda _lease, _note: None,
         on_leader: Callable[[str], None] = lambda _identity: None,
     ) -> None:
-        if not identity:
-            raise ValueError("an election needs an identity, by which others tell this process from themselves")
-        if not lease_duration > renew_deadline > JITTER * retry_period > 0:
-            raise ValueError(
-                f"an election needs leaseDuration > renewDeadline > {JITTER} × retryPeriod > 0, not "
-                f"{lease_duration:g} s, {renew_deadline:g} s and {retry_period:g} s"
-            )
+        namespace, name = settings.namespace, settings.name
         self.name = name
-        self.identity = identity
+        self.identity = settings.identity
         self.where = f"lease {namespace}/{name}"
-        self._lock = LeaseLock(client, namespace, name, timeout=max(1.0, renew_deadline / 2))
-        self._lease_duration = lease_duration
-        self._renew_deadline = renew_deadline
-        self.retry_period = retry_period
+        self._lock = LeaseLock(client, namespace, name, timeout=max(1.0, settings.renew_deadline / 2))
+        self._lease_duration = settings.lease_duration
+        self._renew_deadline = settings.renew_deadline
+        self.retry_period = settings.retry_period
         self._namespace = namespace
         self._clock = clock
         self._rng = rng
         self._report = report
-        self._server_in_process = server_in_process
+        self._server_in_process = settings.server_in_process
         self._on_event = on_event
         self._on_leader = on_leader
         self._record: LeaseSpec | None = None  # as last seen or written
@@ -310,3 +329,43 @@ class Election:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def candidate(
+    settings: LeaderElection,
+    client: Client,
+    recorder: EventRecorder,
+    environment: ProcessEnvironment,
+    controller: str,
+    *,
+    server_in_process: bool = False,
+) -> Election:
+    """Its identity is the host name and a number of its own; `controller` is who its events are from."""
+    lease = f"lease {settings.resource_namespace}/{settings.resource_name}"
+    identity = f"{environment.hostname}_{uuid.UUID(int=environment.rng.getrandbits(128), version=4)}"
+
+    def say_who_leads(leader: str) -> None:
+        if leader == identity:
+            LOG.info("this process leads: it holds %s", lease)
+        elif leader:
+            LOG.info("%s is held by %s; waiting for it", lease, shortened(leader, LONGEST_NAME))
+        else:
+            LOG.info("%s is free", lease)
+
+    return Election(
+        client,
+        ElectionSettings(
+            namespace=settings.resource_namespace,
+            name=settings.resource_name,
+            identity=identity,
+            lease_duration=settings.lease_duration.seconds,
+            renew_deadline=settings.renew_deadline.seconds,
+            retry_period=settings.retry_period.seconds,
+            server_in_process=server_in_process,
+        ),
+        clock=environment.clock,
+        rng=environment.rng,
+        report=LOG.info,
+        on_leader=say_who_leads,
+        on_event=lambda lease, note: recorder.record_election(lease, note, controller),
+    )

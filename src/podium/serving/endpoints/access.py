@@ -16,9 +16,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 import msgspec
@@ -28,8 +28,6 @@ from podium.client import Client, ClientError
 from podium.framework.report_limit import ReportLimit
 from podium.kube.bounds import UNDECODABLE
 from podium.serving.endpoints.client_certificates import ClientAuthorities, FrontProxy, certificates_in
-from podium.serving.endpoints.rate_limit import RateLimit
-from podium.serving.endpoints.review_cache import ReviewCache
 from podium.serving.tls import anchor_of
 
 ALWAYS_ALLOWED = ("/healthz", "/readyz", "/livez")
@@ -49,6 +47,10 @@ _TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105  a 
 _ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 Extra = tuple[tuple[str, tuple[str, ...]], ...]
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+MOST = 4096
 
 
 class UserInfo(NamedTuple):
@@ -297,3 +299,71 @@ def _status_of(content: bytes) -> Mapping[str, Any]:
         return status_object
     except (*UNDECODABLE, AttributeError):
         raise ClientError("the API server's answer makes no sense") from None
+
+
+class RateLimit:
+    """One limit, on the event loop's time.
+
+    Limits a rate without waiting: what comes too often is refused.
+
+    `burst` may come at once; after that, `rate` a second.
+    """
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._free = float(burst)
+        self._as_of: float | None = None
+
+    def allows(self) -> bool:
+        """Whether one more may come now; it counts as come then."""
+        now = asyncio.get_running_loop().time()
+        if self._as_of is not None:
+            self._free = min(self._burst, self._free + (now - self._as_of) * self._rate)
+        self._as_of = now
+        if self._free < 1:
+            return False
+        self._free -= 1
+        return True
+
+
+class ReviewCache(Generic[K, V]):
+    """Answers, each cached for `seconds`; what could not be answered is asked again."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._answers: OrderedDict[K, tuple[float, V]] = OrderedDict()
+        self._asking: dict[K, asyncio.Task[V]] = {}
+
+    def __contains__(self, key: K) -> bool:
+        """Whether an answer is cached, or being asked for."""
+        known = self._answers.get(key)
+        return key in self._asking or (known is not None and asyncio.get_running_loop().time() < known[0])
+
+    async def get(self, key: K, ask: Callable[[], Coroutine[Any, Any, V]]) -> V:
+        """The answer under this key: cached, being asked for already, or asked for now."""
+        known = self._answers.get(key)
+        if known is not None and asyncio.get_running_loop().time() < known[0]:
+            return known[1]
+        task = self._asking.get(key)
+        if task is None:
+            task = self._asking[key] = asyncio.create_task(self._answer(key, ask))
+            task.add_done_callback(_look_at)
+        return await asyncio.shield(task)  # a request that is cancelled does not take the answer from the others
+
+    async def _answer(self, key: K, ask: Callable[[], Coroutine[Any, Any, V]]) -> V:
+        try:
+            answer = await ask()
+        finally:
+            del self._asking[key]
+        self._answers.pop(key, None)
+        self._answers[key] = (asyncio.get_running_loop().time() + self._seconds, answer)
+        while len(self._answers) > MOST:
+            self._answers.popitem(last=False)
+        return answer
+
+
+def _look_at(task: asyncio.Task[Any]) -> None:
+    """Keep asyncio from complaining about a failure that no request waits for any more."""
+    if not task.cancelled():
+        task.exception()

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from podium.client import Client, ClientError
-from podium.client.files import RotatedFile
+from podium.client.credentials import RotatedFile
 from podium.errors import UserError
 from podium.kube.bounds import UNDECODABLE
 

@@ -18,6 +18,7 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import msgspec
@@ -29,8 +30,8 @@ from podium.serving import ServingError
 from podium.serving.endpoints.debug_pages import Page, flags_page, status_page
 from podium.serving.families import Collector
 from podium.serving.health import Check, Health, HealthAnswer, HealthResults
+from podium.serving.listener import Handler, WebPort
 from podium.serving.process_metrics import CONTENT_TYPE, ProcessMetrics
-from podium.serving.web_port import Handler, WebPort
 
 PORT = 10259
 LARGEST_REQUEST = 64 << 10
@@ -56,41 +57,47 @@ class AccessControl(Protocol):
         """The answer to a request that must not be served; None when it may."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Endpoints:
+    """What is shown. Without `resources` and `queue` there are no such paths."""
+
+    metrics: ProcessMetrics
+    configuration: Callable[[], Mapping[str, Any]]
+    """What `/configz` shows."""
+    readyz: Mapping[str, Check]
+    """The checks by name; so are those of `healthz`."""
+    healthz: Mapping[str, Check] = field(default_factory=dict)
+    resources: Resources | None = None
+    """Writes `/metrics/resources`."""
+    queue: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None
+    """What `/queuez` shows for the parameters of a request."""
+    flags: Mapping[str, str] | None = None
+    """What `/flagz` shows."""
+
+
 class EndpointServer:
-    """`healthz` and `readyz` are checks by name, `resources` writes `/metrics/resources`, `configuration` gives what
-    `/configz` shows, `queue` what `/queuez` does for the parameters of a request, and `flags` what `/flagz` does.
-    Without `tls` it speaks plain HTTP, which is for tests and for loopback."""
+    """Serves endpoints. Without `tls` it speaks plain HTTP, which is for tests and for loopback."""
 
     def __init__(
         self,
-        metrics: ProcessMetrics,
-        configuration: Callable[[], Mapping[str, Any]],
+        shown: Endpoints,
         access: AccessControl,
         *,
-        readyz: Mapping[str, Check],
-        healthz: Mapping[str, Check] | None = None,
-        resources: Resources | None = None,
-        queue: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None,
-        flags: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
         host: str = "0.0.0.0",
         port: int = PORT,
         idle_timeout: float = IDLE_TIMEOUT,
     ) -> None:
-        self._metrics = metrics
-        self._configuration = configuration
+        self._shown = shown
         self._access = access
-        self._resources = resources
-        self._queue = queue
-        self._flags = flags
         self._tls = tls
         self._host = host
         self._idle_timeout = idle_timeout
         self.port = port
         """Where it listens; any free port is taken for 0."""
         results = HealthResults()
-        self._health = [Health("healthz", healthz or {}, results), Health("livez", {}, results)]
-        self._health.append(Health("readyz", readyz, results))
+        self._health = [Health("healthz", shown.healthz, results), Health("livez", {}, results)]
+        self._health.append(Health("readyz", shown.readyz, results))
         self._slis = CollectorRegistry()
         ProcessCollector(registry=self._slis)
         self._slis.register(Collector(results.families))
@@ -120,11 +127,11 @@ class EndpointServer:
         app.router.add_get("/metrics", self._show_metrics)
         app.router.add_get("/metrics/slis", self._show_slis)
         app.router.add_get("/metrics/resources", self._show_resources)
-        app.router.add_get("/configz", _answer_of(lambda _request: _json(self._configuration())))
-        if (queue := self._queue) is not None:
+        app.router.add_get("/configz", _answer_of(lambda _request: _json(self._shown.configuration())))
+        if (queue := self._shown.queue) is not None:
             app.router.add_get("/queuez", _answer_of(lambda request: _json(queue(request.query))))
-        if self._flags is not None:
-            app.router.add_get("/flagz", _answer_of(flags_page(self._flags)))
+        if self._shown.flags is not None:
+            app.router.add_get("/flagz", _answer_of(flags_page(self._shown.flags)))
         paths = [resource.canonical for resource in app.router.resources()]
         app.router.add_get("/statusz", _answer_of(status_page(version(), paths)))
         return app
@@ -144,7 +151,7 @@ class EndpointServer:
         return response
 
     async def _show_metrics(self, _request: web.Request) -> web.Response:
-        return web.Response(body=self._metrics.render(), headers={"Content-Type": CONTENT_TYPE})
+        return web.Response(body=self._shown.metrics.render(), headers={"Content-Type": CONTENT_TYPE})
 
     async def _show_slis(self, _request: web.Request) -> web.Response:
         return web.Response(body=generate_latest(self._slis), headers={"Content-Type": CONTENT_TYPE})
@@ -152,8 +159,8 @@ class EndpointServer:
     async def _show_resources(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE, **ON_EVERYTHING})
         await response.prepare(request)
-        if self._resources is not None:
-            async with contextlib.aclosing(self._resources()) as pieces:  # type: ignore[type-var]
+        if self._shown.resources is not None:
+            async with contextlib.aclosing(self._shown.resources()) as pieces:  # type: ignore[type-var]
                 async for piece in pieces:
                     await response.write(piece)
                     await asyncio.sleep(0)  # the scheduler goes on in between

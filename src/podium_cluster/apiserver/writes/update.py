@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from kubecel.json_equality import same_json
+from kubecel.structured_values import same_json
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import invalid, not_found
 from podium_cluster.apiserver.go_text import go_text

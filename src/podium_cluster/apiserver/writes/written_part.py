@@ -6,7 +6,7 @@ kinds let it change nothing else.
 
 from typing import Any, Final
 
-from kubecel.json_equality import same_json
+from kubecel.structured_values import same_json
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.kinds import Kind
 

@@ -8,7 +8,7 @@ scratch from the same objects: same feasible set, same scores of every plugin, s
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -23,17 +23,16 @@ from podium.config import default_config
 from podium.engine.decide import NodeSearch, decide, make_room
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
-from podium.framework import Cycle, Handle, ManualClock, Nomination, PluginError, Status
-from podium.framework.handle import Preemptor
+from podium.framework import Cycle, Handle, ManualClock, PluginError, Status
+from podium.framework.handle import Effect, Preemptor
 from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.framework.waiting import WaitingPods
-from podium.kube import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim, Service
-from podium.kube.devices import Allocation
-from podium.kube.pod import ExtendedResourceRequestMapping
+from podium.kube import Namespace, Node, Pod, Service
 from podium.plugins import load_registry
 from podium.preemption.dry_runs import Candidate
 from podium.preemption.evictions import CANDIDATES
+from podium.testing.memory_writer import MemoryWriter
 from tests.podium.engine.storage_worlds import change, first_storage, volumes_of, with_claims
 from tests.podium.plugins.pod_worlds import NAMESPACES, random_labels, random_node, random_pod
 
@@ -41,70 +40,27 @@ REGISTRY = load_registry()
 CONFIG = default_config(REGISTRY)
 
 
-class World:
+class World(MemoryWriter):
     """Everything outside the scheduler: it binds (or fails to), evicts, and remembers what the API server would."""
 
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-        self.clock = ManualClock(1_000_000.0)
-        self.looking = False
-        self.evicted: list[Pod] = []
-        self.bound: list[tuple[Pod, str]] = []
+    clock: ManualClock
 
-    def bind(self, pod: Pod, node_name: str) -> Status | None:
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__(ManualClock(1_000_000.0), at_once=True)
+        self.rng = rng
+        self.looking = False
+
+    def bind(self, pod: Pod, node_name: str) -> Effect:
         if self.rng.random() < 0.15:
             return Status.error("the API server said no")
-        self.bound.append((pod, node_name))
-        return None
+        return super().bind(pod, node_name)
 
     def evict(
         self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
     ) -> None:
         if not self.looking:
-            self.evicted += victims
+            self.victims += victims
         done(None)
-
-    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
-        pass
-
-    def nominate(self, pod: Pod, node_name: str) -> None:
-        pass
-
-    def clear_nomination(self, pod: Pod) -> None:
-        pass
-
-    def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
-        pass
-
-    def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
-        pass
-
-    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
-        pass
-
-    def create_claim(
-        self,
-        claim: ResourceClaim,
-        allocation: Allocation,
-        pod: Pod,
-        mappings: Sequence[ExtendedResourceRequestMapping],
-    ) -> None:
-        pass
-
-    def delete_claim(self, claim: ResourceClaim) -> None:
-        pass
-
-    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
-        pass
-
-    def deallocate_claim(self, claim: ResourceClaim) -> None:
-        pass
-
-    def scheduled(self, pod: Pod, node_name: str) -> None:
-        pass
-
-    def failed(self, pod: Pod, reason: str, message: str, nomination: Nomination | None) -> None:
-        pass
 
 
 def node(rng: random.Random, name: str, labels: dict[str, str] | None = None) -> Node:
@@ -201,14 +157,14 @@ class Drive:
 
     def settle(self) -> None:
         """Confirm what was bound, delete what was evicted."""
-        for pod, node_name in self.world.bound:
+        for pod, node_name in self.world.placements:
             if pod.uid in self.cluster.pods and self.rng.random() < 0.8:
                 spec = msgspec.structs.replace(pod.spec, node_name=node_name)
                 self.scheduler.intake.set(msgspec.structs.replace(pod, spec=spec))
-        self.world.bound.clear()
-        for victim in self.world.evicted:
+        self.world.placements.clear()
+        for victim in self.world.victims:
             self.scheduler.intake.delete(victim)
-        self.world.evicted.clear()
+        self.world.victims.clear()
 
     def arrive(self) -> None:
         for _ in range(self.rng.randint(1, 3)):

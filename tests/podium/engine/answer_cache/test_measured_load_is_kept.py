@@ -113,10 +113,10 @@ class Drive:
 
     def confirm(self) -> None:
         """The API server tells of bindings, some of which it made some time ago."""
-        bound, self.world.bound = self.world.bound, []
+        bound, self.world.placements = self.world.placements, []
         for pod, node_name in bound:
             if self.rng.random() < 0.2:
-                self.world.bound.append((pod, node_name))
+                self.world.placements.append((pod, node_name))
             elif pod.uid in self.cluster.pods:
                 self._tell(pod, node_name, self.world.clock.now() - self.rng.choice((0, 0, 1, 100)))
         self.measure("cpu_avg")

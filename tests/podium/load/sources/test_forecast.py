@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.load.sources.forecast import SHORTEST, next_value
+from podium.load.sources.usage import SHORTEST, next_value
 
 RANGE = range(100)
 

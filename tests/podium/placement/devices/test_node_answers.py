@@ -10,6 +10,7 @@ from tools.kit.builders import build, make_cluster, make_node
 from tools.kit.effort import seeds
 
 from podium.cluster import Cluster
+from podium.framework.clock import ManualClock
 from podium.kube import DeviceClass, Node, ResourceClaim, ResourceSlice
 from podium.kube.devices import Allocation
 from podium.placement.devices import (
@@ -21,7 +22,7 @@ from podium.placement.devices import (
     node_answers,
 )
 from podium.placement.devices.inventory import device_matches, node_matches
-from podium.placement.devices.node_answers import NodeAnswers
+from podium.placement.devices.node_answers import SHORT, NodeAnswers, SearchTime
 from podium.placement.devices.preparation import never
 from podium.placement.devices.search import search
 from podium.placement.devices.uses import DeviceUses, uses_of
@@ -325,3 +326,46 @@ def test_kept_answers_are_those_of_nodes_that_are_asked_by_themselves(seed: int)
                 status = replace(taken.status, allocation=allocation)
                 cluster.objects.resource_claims.set(taken.key, replace(taken, status=status))
                 held.append(taken.key)
+
+
+def test_a_search_may_take_all_of_the_time() -> None:
+    clock = ManualClock(100.0)
+    expired = SearchTime(clock.now, 10).begin()
+    clock.advance(10)
+    assert not expired()
+    clock.advance(0.001)
+    assert expired()
+
+
+def test_searches_that_take_long_share_the_time() -> None:
+    clock = ManualClock(100.0)
+    time = SearchTime(clock.now, 10)
+    time.begin()
+    clock.advance(4)
+    expired = time.begin()
+    clock.advance(6)
+    assert not expired()
+    clock.advance(0.001)
+    assert expired()
+
+
+def test_short_searches_do_not_count_and_are_always_allowed() -> None:
+    clock = ManualClock(100.0)
+    time = SearchTime(clock.now, 10)
+    for _ in range(1000):
+        assert not time.begin()()
+        clock.advance(SHORT / 2)
+    time.begin()
+    clock.advance(11)
+    expired = time.begin()
+    clock.advance(SHORT / 2)
+    assert not expired()
+    clock.advance(SHORT)
+    assert expired()
+
+
+def test_no_seconds_are_no_limit() -> None:
+    clock = ManualClock(100.0)
+    expired = SearchTime(clock.now, 0).begin()
+    clock.advance(1e9)
+    assert not expired()

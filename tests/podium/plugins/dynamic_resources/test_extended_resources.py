@@ -10,7 +10,7 @@ from podium.framework import Resource, Status
 from podium.kube import DeviceClass, Pod, ResourceClaim
 from podium.kube.devices import DeviceSelectorSpec
 from podium.kube.extended_resources import CLAIM_ANNOTATION, device_needs
-from podium.placement.devices.resource_names import DeviceResourceNames
+from podium.placement.devices.uses import DeviceResourceNames
 from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from tests.podium.engine.schedulers import Launched, World

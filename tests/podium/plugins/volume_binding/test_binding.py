@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tools.kit.builders import NoWrites, make_cluster, make_handle, make_node, make_plugin
+from tools.kit.builders import make_cluster, make_handle, make_node, make_plugin
 from tools.kit.storage import (
     HOSTNAME,
     SELECTED_NODE,
@@ -26,6 +26,7 @@ from podium.cluster import Cluster, Nodes
 from podium.framework import SKIP, Cycle, Handle, Status
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
 from podium.plugins.volume_binding import VolumeBinding, VolumeBindingArgs
+from podium.testing.memory_writer import MemoryWriter
 
 STATIC = make_class("static", provisioner="kubernetes.io/no-provisioner")
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
@@ -238,16 +239,16 @@ def test_two_pods_on_their_way_do_not_get_into_each_others() -> None:
 # Writing, and watching the volumes become bound
 
 
-class SlowWrites(NoWrites):
+class SlowWrites(MemoryWriter):
     """A writer that answers later, and then lets the test play the volume controller."""
 
     def __init__(self, answer: Status | None, then: Callable[[], object]) -> None:
-        super().__init__()
+        super().__init__(at_once=True)
         self.written: list[str] = []
         self._answer = answer
         self._then = then
 
-    def write_volumes(  # type: ignore[override]
+    def write_volumes(
         self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]
     ) -> Awaitable[Status | None]:
         self.written += [each.name for each in volumes] + [each.name for each in claims]

@@ -34,11 +34,10 @@ from podium.engine import scheduler as engine
 from podium.engine.decide import Decision, decide
 from podium.framework import ManualClock, Nomination
 from podium.framework.handle import Preemptor
-from podium.kube import KINDS, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim, decode_json
-from podium.kube.devices import Allocation
-from podium.kube.pod import ExtendedResourceRequestMapping
+from podium.kube import KINDS, Pod, decode_json
 from podium.plugins import load_registry
 from podium.run.extender_client.http_extender import build_extenders
+from podium.testing.memory_writer import MemoryWriter
 from tests.podium.run.extender_client.extender_server import ExtenderServer, Misdeed, Reply, Seen, hang, hang_up, write
 from tools.testbed import ControlPlane
 
@@ -252,56 +251,18 @@ def _normalised(seen: list[Seen], pod: str) -> list[tuple[str, Any]]:
 # Podium's side
 
 
-class Podium:
+class Podium(MemoryWriter):
     """A scheduler's surroundings: it remembers what is written and told."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.outcome = Outcome()
         self.work: list[Coroutine[Any, Any, None]] = []
-
-    def bind(self, pod: Pod, node_name: str) -> None:
-        return None
 
     def evict(
         self, victims: Sequence[Pod], preemptor: Preemptor, node_name: str, done: Callable[[str | None], None]
     ) -> None:
         self.outcome.target, self.outcome.victims = node_name, sorted(victim.key for victim in victims)
-
-    def taken_back(self, victim: Pod, preemptor: Preemptor, node_name: str) -> None:
-        return None
-
-    def nominate(self, pod: Pod, node_name: str) -> None:
-        return None
-
-    def clear_nomination(self, pod: Pod) -> None:
-        return None
-
-    def annotate(self, pod: Pod, annotations: Mapping[str, str]) -> None:
-        pass
-
-    def write_volumes(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
-        return None
-
-    def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
-        pass
-
-    def create_claim(
-        self,
-        claim: ResourceClaim,
-        allocation: Allocation,
-        pod: Pod,
-        mappings: Sequence[ExtendedResourceRequestMapping],
-    ) -> None:
-        pass
-
-    def delete_claim(self, claim: ResourceClaim) -> None:
-        pass
-
-    def release_claim(self, claim: ResourceClaim, pod: Pod) -> None:
-        pass
-
-    def deallocate_claim(self, claim: ResourceClaim) -> None:
-        pass
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
         self.outcome.node = node_name

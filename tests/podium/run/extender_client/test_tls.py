@@ -12,9 +12,8 @@ from tools.testbed.certificates import CertificateAuthority
 
 from podium.config.types import ExtenderConfig, ExtenderTLS
 from podium.framework.extender import ExtenderError
-from podium.run.extender_client.http_extender import HttpExtender
+from podium.run.extender_client.http_extender import ExtenderSettingsError, HttpExtender
 from podium.run.extender_client.messages import ObjectTexts
-from podium.run.extender_client.tls import ExtenderSettingsError
 from tests.podium.run.extender_client.extender_server import ExtenderServer
 
 TEXTS = ObjectTexts(lambda _key: None, lambda _name: None)

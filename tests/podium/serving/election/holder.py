@@ -14,7 +14,7 @@ import uvloop
 
 from podium.client import Client, load_access
 from podium.framework import SystemClock
-from podium.serving.election.election import Election, LeadershipLost, NotLeading
+from podium.serving.election.election import Election, ElectionSettings, LeadershipLost, NotLeading
 
 
 async def main(kubeconfig: str, lease: str) -> None:
@@ -22,12 +22,14 @@ async def main(kubeconfig: str, lease: str) -> None:
     async with Client(access) as client, Client(access) as guarded:
         election = Election(
             client,
-            namespace="kube-system",
-            name=lease,
-            identity="holder",
-            lease_duration=3.0,
-            renew_deadline=2.5,
-            retry_period=0.2,
+            ElectionSettings(
+                namespace="kube-system",
+                name=lease,
+                identity="holder",
+                lease_duration=3.0,
+                renew_deadline=2.5,
+                retry_period=0.2,
+            ),
             clock=SystemClock(),
             rng=random.Random(1),
             report=print,

@@ -11,7 +11,7 @@ from tools.kit.effort import examples
 from tools.kit.virtual_time import VirtualProcess, outside, run_virtually
 
 from podium.client import Client
-from podium.serving.election.election import Election, LeadershipLost, NotLeading
+from podium.serving.election.election import Election, ElectionSettings, LeadershipLost, NotLeading
 from tests.podium.serving.election.lease_server import LeaseServer, Network
 
 LEASE, RENEW, RETRY = 15.0, 10.0, 2.0
@@ -39,16 +39,18 @@ class Candidate:
         self.lost: list[str] = []
         self.election = Election(
             cast(Client, self.network),
-            namespace="kube-system",
-            name="podium",
-            identity=identity,
-            lease_duration=durations.get("lease_duration", LEASE),
-            renew_deadline=durations.get("renew_deadline", RENEW),
-            retry_period=durations.get("retry_period", RETRY),
+            ElectionSettings(
+                namespace="kube-system",
+                name="podium",
+                identity=identity,
+                lease_duration=durations.get("lease_duration", LEASE),
+                renew_deadline=durations.get("renew_deadline", RENEW),
+                retry_period=durations.get("retry_period", RETRY),
+                server_in_process=durations.get("server_in_process", False),
+            ),
             clock=WrongClock(1e9 if identity == "one" else random.Random(identity).uniform(0, 3e9)),
             rng=random.Random(f"{identity} {seed} jitter"),
             report=self.said.append,
-            server_in_process=durations.get("server_in_process", False),
             on_event=lambda _lease, note: self.events.append(note),
             on_leader=self.leaders.append,
         )

@@ -20,7 +20,7 @@ from podium.client import Access, Client, load_access
 from podium.framework import SystemClock
 from podium.kube.meta import ObjectReference
 from podium.serving.election.blocked_loop import BlockedLoopRenewal
-from podium.serving.election.election import Election
+from podium.serving.election.election import Election, ElectionSettings
 from podium.serving.events.recorder import EventRecorder
 from tools.testbed import ControlPlane
 
@@ -47,16 +47,15 @@ async def standing(
 ) -> AsyncIterator[Election]:
     durations = {"lease_duration": 30.0, "renew_deadline": 20.0, "retry_period": 0.2}
     said: list[str] = options.pop("said", [])
+    hears = {"on_event": options.pop("on_event")} if "on_event" in options else {}
     async with Client(access) as client:
         yield Election(
             client,
-            namespace="kube-system",
-            name=name,
-            identity=identity,
+            ElectionSettings(namespace="kube-system", name=name, identity=identity, **(durations | options)),
             clock=SystemClock(),
             rng=random.Random(identity),
             report=said.append,
-            **(durations | options),
+            **hears,
         )
 
 

@@ -13,7 +13,7 @@ from tools.testbed.certificates import KeyPair
 
 from podium.framework import ManualClock
 from podium.run.metrics.registry import Metrics
-from podium.serving.endpoints.server import AccessControl, EndpointServer
+from podium.serving.endpoints.server import AccessControl, Endpoints, EndpointServer
 
 LOOPBACK = "127.0.0.1"
 CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -45,15 +45,9 @@ async def served(
     """The address of endpoints that run meanwhile; plain HTTP unless a TLS context is given."""
     metrics = options.pop("metrics", None) or Metrics(ManualClock(), now=lambda: 0.0)
     options.setdefault("readyz", {})
-    serving = EndpointServer(
-        metrics,
-        lambda: {"componentconfig": CONFIGURATION},
-        access or Everybody(),
-        tls=tls,
-        host=LOOPBACK,
-        port=port,
-        **options,
-    )
+    idle = {"idle_timeout": options.pop("idle_timeout")} if "idle_timeout" in options else {}
+    shown = Endpoints(metrics=metrics, configuration=lambda: {"componentconfig": CONFIGURATION}, **options)
+    serving = EndpointServer(shown, access or Everybody(), tls=tls, host=LOOPBACK, port=port, **idle)
     await serving.start()
     try:
         yield f"{'http' if tls is None else 'https'}://{LOOPBACK}:{serving.port}"

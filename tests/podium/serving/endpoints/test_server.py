@@ -14,8 +14,7 @@ import yaml
 from tools.kit.builders import make_pod
 
 from podium.framework import ManualClock
-from podium.run.metrics.registry import Metrics
-from podium.run.metrics.resources import resource_metrics
+from podium.run.metrics.registry import Metrics, resource_metrics
 from podium.serving import ServingError
 from tests.podium.run.metrics.exposition import families_of
 from tests.podium.serving.endpoints.servings import CONFIGURATION, Reply, ask, served

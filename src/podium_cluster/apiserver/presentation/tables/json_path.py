@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from kubecel.decimal_text import parse_int64
+from kubecel.strconv import parse_int64
 
 Step = Callable[[Any], Iterable[Any]]
 

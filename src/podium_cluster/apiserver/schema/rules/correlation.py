@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from kubecel.json_equality import same_json
 from kubecel.schema_types import Schema
+from kubecel.structured_values import same_json
 
 _SCALARS: Final = (bool, int, float, str)
 

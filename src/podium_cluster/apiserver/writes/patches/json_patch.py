@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from kubecel.decimal_text import parse_int64
+from kubecel.strconv import parse_int64
 from podium_cluster.apiserver.errors import StatusError
 
 MOST_OPERATIONS = 10_000

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kubecel.decimal_text import parse_int64
+from kubecel.strconv import parse_int64
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.writes.context import WriteContext
 from podium_cluster.apiserver.writes.rules.rule import KindRules

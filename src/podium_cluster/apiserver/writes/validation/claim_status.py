@@ -11,7 +11,7 @@ from collections.abc import Collection
 from copy import deepcopy
 from typing import Any, Final
 
-from kubecel.json_equality import same_json
+from kubecel.structured_values import same_json
 from podium_cluster.apiserver.errors import field_forbidden, immutable, invalid_value, not_supported, required, shown
 from podium_cluster.apiserver.kinds import built_in
 from podium_cluster.apiserver.schema import schema_of

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from copy import deepcopy
 from typing import Final
 
-from kubecel.json_equality import same_json
 from kubecel.names import dns_subdomain_errors
+from kubecel.structured_values import same_json
 from podium.kube.devices import ALL, EXACT_COUNT
 from podium_cluster.apiserver.errors import field_forbidden, immutable, invalid_value, not_supported, required
 from podium_cluster.apiserver.kinds import Kind, built_in

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Any, Final
 
-from kubecel.decimal_text import parse_int64
 from kubecel.names import dns_label_errors, dns_subdomain_errors, label_value_errors, qualified_name_errors
+from kubecel.strconv import parse_int64
 from podium_cluster.apiserver.errors import Cause, invalid_value, invalid_word, required, shown
 
 NEGATIVE: Final = "must be greater than or equal to 0"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.cluster import row_count
+from podium.cluster import counts
 from podium.cluster.columns import ColumnSet
+from podium.cluster.counts import RowCount
 from podium.cluster.labels import NodeLabels
-from podium.cluster.row_count import RowCount
 
 ROWS = 5
 ZONES = ("a", "b", "c", None)
@@ -35,7 +35,7 @@ def test_sums_follow_counts_and_labels(few: int, story: list[tuple[str, int, int
         columns.append_row()
     labels, tally = NodeLabels(columns), RowCount(columns.new(np.int64), count(1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_count, "FEW_VALUES", few)
+        patch.setattr(counts, "FEW_VALUES", few)
         for what, row, value in story:
             if what == "add":
                 assert isinstance(value, int)

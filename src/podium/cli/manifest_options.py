@@ -1,15 +1,20 @@
 """Reads the names, namespaces and images that manifests are made with, and checks them where they are typed.
 
-What the API server would refuse is refused here, in one sentence: a
-manifest is printed long before it is applied.
+What the API server would refuse is refused here, in one sentence: a manifest is printed long before it is applied.
 """
 
 import re
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podium.cli.console import echo
 from podium.cli.errors import InputError
+
+if TYPE_CHECKING:
+    from podium.kube.json_object import JsonObject
+
 
 LONGEST = 63
 """The name is a label of the pods too, and those have no more characters."""
@@ -68,3 +73,16 @@ def _shown(value: str) -> str:
     from podium.kube.printable import printable
 
     return printable(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…")
+
+
+def print_manifest(objects: "Sequence[JsonObject]", image: str, command: str = "") -> None:
+    """`image` is what was asked for with --image, if anything; `command` makes the same objects again."""
+    from podium.manifests.objects import IMAGE, to_yaml
+
+    if command:
+        echo(f"# {command}")
+    if not image:
+        todo = f"{IMAGE} is in no registry: build it (make image), push it, and name it with --image HOST/{IMAGE}"
+        echo(f"warning: the image {todo}", err=True)
+        echo(f"# The image {todo}.")
+    echo(to_yaml(objects), nl=False)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.config.merge import merge_plugin_set, merge_plugins
+from podium.config.defaults import merge_plugin_set, merge_plugins
 from podium.config.types import PluginEntry, Plugins, PluginSet
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tools.kit.builders import make_cluster, make_node, make_pod
 
 from podium.cluster.columns import ColumnSet
-from podium.cluster.scarce import FEW_ROWS, ScarceColumns
+from podium.cluster.resources import FEW_ROWS, ScarceColumns
 
 
 def columns_of(rows: int) -> ColumnSet:

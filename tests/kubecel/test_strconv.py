@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubecel.decimal_text import MOST, parse_int64
+from kubecel.strconv import MOST, parse_int64
 
 
 @given(st.integers(-MOST, MOST), st.integers(0, 40))
