@@ -201,7 +201,7 @@ def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> 
     search = NodeSearch(cluster, outcome, placement=cycle.placement)
     if outcome.status is not None:
         return search
-    alone = runtime.timer.timed_decision(Step.FILTER, _find, _found)(cycle, runtime, search, sampling)
+    alone = runtime.timer.time_decision(Step.FILTER, _found, cycle, _find, cycle, runtime, search, sampling)
     handle = runtime.handle
     if handle.extenders and not alone:
         found = len(search.feasible)

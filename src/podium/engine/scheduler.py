@@ -130,12 +130,9 @@ class Scheduler:
         self._timed_steps = {
             name: BindingSteps(runtime, each_plugin_timed=True) for name, runtime in self.profiles.items()
         }
-        self._attempt = timer.timed_attempt(self._try)
         self._gangs = GangCycles(self, timer)
-        self._gang_attempt = timer.timed_attempt(self._gangs.run)
         pod_groups = Gate.GENERIC_WORKLOAD in config.gates
         self._pod_groups = PodGroupCycles(self, timer, on_group_condition) if pod_groups else None
-        self._group_attempt = timer.timed_attempt(self._run_group)
         queue_sort = next(iter(self.profiles.values())).at(Point.QUEUE_SORT)[0]
         self.nominator.outranks = getattr(queue_sort, "outranks", None)
         sorter = unfailing(queue_sort, report)
@@ -170,7 +167,7 @@ class Scheduler:
     def schedule(self, queued: QueuedPod) -> None:
         pod = queued.pod
         if self._pod_groups is not None and pod.spec.scheduling_group is not None:
-            self._group_attempt(queued, self._pod_groups)
+            self._timer.time_attempt(self._pod_groups.run, queued)
             return
         runtime = self.profiles.get(pod.spec.scheduler_name)
         if runtime is None or self.to_be_skipped(pod):
@@ -178,9 +175,9 @@ class Scheduler:
             return
         gang = self._gangs.find(runtime, queued) if runtime.gang_plugins else None
         if gang is None:
-            self._attempt(queued, runtime)
+            self._timer.time_attempt(self._try, queued, runtime)
         else:
-            self._gang_attempt(queued, runtime, gang)
+            self._timer.time_attempt(self._gangs.run, queued, runtime, gang)
 
     def _try(self, queued: QueuedPod, runtime: ProfileRuntime) -> None:
         cycle = Cycle(queued.pod, self.cluster)
@@ -195,10 +192,6 @@ class Scheduler:
         if row is not None:
             self._timer.decided(queued)
             self._place_pod(runtime, cycle, queued, self.cluster.names[row])
-
-    @staticmethod
-    def _run_group(queued: QueuedPod, groups: PodGroupCycles) -> None:
-        groups.run(queued)
 
     def to_be_skipped(self, pod: Pod) -> bool:
         """Whether the pod is going, or is placed already."""
@@ -268,7 +261,8 @@ class Scheduler:
     ) -> None:
         """Bind a placed pod, at once or when the plugins that hold it let go."""
         pod = queued.pod
-        self.activate(cycle)
+        if cycle.pods_to_activate:
+            self.activate(cycle)
         steps = (self._timed_steps if runtime.timer.sampled else self._steps)[runtime.name]
         binding = PodBinding(self, steps, cycle, queued, node_name)
         if not waits:
@@ -382,9 +376,8 @@ class Scheduler:
 
     def activate(self, cycle: Cycle) -> None:
         """Wake the pods that plugins asked for during the cycle."""
-        if cycle.pods_to_activate:
-            self.queue.activate(list(cycle.pods_to_activate.values()))
-            cycle.pods_to_activate = {}
+        self.queue.activate(list(cycle.pods_to_activate.values()))
+        cycle.pods_to_activate = {}
 
     def tick(self) -> None:
         """What time alone brings about: expired waits, finished backoffs, pods parked too long."""

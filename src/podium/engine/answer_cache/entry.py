@@ -28,7 +28,7 @@ from podium.framework.normalize import Scores
 from podium.framework.profile import ProfileRuntime
 from podium.framework.score_table import ScoreTable
 from podium.framework.status import SUCCESS, Code
-from podium.framework.timer import Step
+from podium.framework.timer import Step, timed_cached
 from podium.framework.watermarks import Watermarks
 
 
@@ -41,11 +41,17 @@ class CacheMiss(enum.Enum):
     """The answers for pods with this signature cannot be cached."""
 
 
+def _code_unless_missed(miss: CacheMiss | None) -> Code | None:
+    """What misses is decided, and timed, without the cache."""
+    return SUCCESS if miss is None else None
+
+
 class CacheEntry:
     """What one profile's plugins answered about pods with one signature, over all rows."""
 
     def __init__(self, runtime: ProfileRuntime, cluster: Cluster) -> None:
         self._runtime = runtime
+        self.timer = runtime.timer
         self._cluster = cluster
         columns = 6 + len(runtime.filters) + 2 * len(runtime.scores)
         self.bytes = 8 * cluster.columns.rows * columns
@@ -60,9 +66,6 @@ class CacheEntry:
         self._watermarks = Watermarks(dict.fromkeys(plugin for plugins in asking for plugin in plugins))
         self._filters = CachedFilters(runtime, cluster, self._watermarks)
         self._scores = CachedScores(runtime, cluster, self._filters)
-        timer = runtime.timer
-        self._filter = timer.timed_decision(Step.FILTER, self._filter_rows, _code_unless_missed, errors=False)
-        self._choose = timer.timed_decision(Step.SCORE, self._scores.best, _code_of_choice, errors=False)
         self._answers: list[CachedFilter | CachedScore] = [*self._filters.cached, *self._scores.cached]
         self._cursor = cluster.row_cursor()
         self._failed: NodeSearch | None = None  # the last answer, if it was that there is no node
@@ -73,12 +76,12 @@ class CacheEntry:
             self._build()
         filters, scores = self._filters, self._scores
         cycle.data, cycle.skipped_filters, cycle.skipped_scores = self._notes, filters.skipped, scores.skipped
-        miss = self._filter(cycle, start)
+        miss = self._filter_rows(cycle, start)
         if miss is not None:
             return miss
         answer: int | NodeSearch | None
         if filters.count > 1:
-            answer = self._choose(cycle)
+            answer = scores.best(cycle)
             if answer is None:
                 return CacheMiss.THIS_SIGNATURE
         elif filters.count:
@@ -88,6 +91,7 @@ class CacheEntry:
         cycle.data = dict(self._notes)  # what this pod's plugins note from here on is theirs alone
         return answer
 
+    @timed_cached(Step.FILTER, _code_unless_missed)
     def _filter_rows(self, cycle: Cycle, start: int) -> CacheMiss | None:
         """Find the feasible rows, unless nothing changed since the last pod that fitted nowhere."""
         if self._failed is not None and self._is_fresh(cycle):
@@ -96,10 +100,7 @@ class CacheEntry:
         return self._refresh_filters(cycle, start)
 
     def release(self) -> None:
-        """Let go of everything; the entry cannot be used any more.
-
-        Its timed steps refer back to it, so that its arrays would stay until the garbage collector comes by.
-        """
+        """Let go of everything, so that the arrays go at once; the entry cannot be used any more."""
         self._filters.failure.release()
         self.__dict__.clear()
 
@@ -171,12 +172,3 @@ class CacheEntry:
                     self._filters.all_fresh = False
                 else:
                     self._scores.all_fresh = False
-
-
-def _code_unless_missed(miss: CacheMiss | None) -> Code | None:
-    """What misses is decided, and timed, without the cache."""
-    return SUCCESS if miss is None else None
-
-
-def _code_of_choice(row: int | None) -> Code | None:
-    return None if row is None else SUCCESS
