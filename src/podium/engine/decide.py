@@ -23,13 +23,13 @@ from podium.engine.extending import (
     with_extenders_scores,
 )
 from podium.engine.sampling import Sampling
+from podium.framework.answers import ScoreTable
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, Refusals
 from podium.framework.extender import EXTENDER, interested
 from podium.framework.normalize import Scores
 from podium.framework.notes import SharedNoteError
 from podium.framework.profile import PreFilterOutcome, ProfileRuntime
-from podium.framework.score_table import ScoreTable
 from podium.framework.status import Code, PluginError, Status
 from podium.framework.timer import Step
 

@@ -28,7 +28,6 @@ from podium.engine.queue.scheduling_queue import SchedulingQueue
 from podium.engine.sampling import Sampling
 from podium.framework.clock import Clock
 from podium.framework.cycle import Cycle
-from podium.framework.device_waits import DeviceWaits
 from podium.framework.diagnosis import Diagnosis, Nomination, VerdictError, refused_by_one
 from podium.framework.events import Action, Event, Resource
 from podium.framework.experience import Experience
@@ -41,7 +40,7 @@ from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError, Status, Waits, code_of
 from podium.framework.timer import UNTIMED, Step, Timer
-from podium.framework.waiting import WaitingPod, WaitingPods
+from podium.framework.waiting import DeviceWaits, WaitingPod, WaitingPods
 from podium.kube import Pod
 from podium.load.readings import LoadSource
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from podium.cluster import Cluster
 from podium.config.feature_gates import NO_GATES, Gates
 from podium.framework.clock import Clock
-from podium.framework.device_waits import DeviceWaits
 from podium.framework.experience import Experience
 from podium.framework.extender import Extender
 from podium.framework.nominator import Nominator
@@ -21,7 +20,7 @@ from podium.framework.object_problems import ObjectProblems
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.status import Status
 from podium.framework.timer import UNTIMED, Timer
-from podium.framework.waiting import WaitingPods
+from podium.framework.waiting import DeviceWaits, WaitingPods
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, PodGroup, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.pod import ExtendedResourceRequestMapping

@@ -23,10 +23,10 @@ declared.
     Bind         bind(cycle, node)                              None, SKIP or a status; may be a coroutine
     PostBind     post_bind(cycle, node)                         nothing
 
-`metrics()` and `page(others)` offer numbers and a page that the process serves (`podium.framework.served`).
+`metrics()` and `page(others)` offer numbers and a page that the process serves.
 
-With kube-scheduler's gate TopologyAwareWorkloadScheduling also `generate_placements` and `score_placements`, of which
-`podium.framework.placements` tells.
+With kube-scheduler's gate TopologyAwareWorkloadScheduling also `generate_placements` and `score_placements`, which
+`podium.framework.protocols` explains.
 
 `filter` and `score` see all nodes at once, as columns, and are fast; `filter_node` and `score_node` see one and are
 easy. A plugin may have both: then the runtime takes the quicker one, and both must agree.
@@ -38,25 +38,29 @@ in namespace, labels, annotations, owners and spec get equal answers from equal 
 Pods that differ in nothing but the names of their persistent volume claims share what is kept. The promise above does
 not cover them, so a plugin is asked in full for each other set of claims; `sees_claims = False` says that this is not
 needed, because it does not look at claims, or because its `watermark` differs wherever claims make a difference.
+
+Also defines what a plugin may offer to be seen from outside: numbers for `/metrics`, and a page.
+
+The process that runs the plugin serves them: no plugin opens a port.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import msgspec
 
 from podium.config.points import Point
 from podium.framework.events import Interest
-from podium.framework.served import PluginMetric, PluginPage
 from podium.kube import Pod
 
 if TYPE_CHECKING:
     from podium.framework.experience import LearnedState
     from podium.framework.handle import Handle
     from podium.framework.normalize import Normalizer
+
 
 POINT_METHODS: dict[Point, tuple[str, ...]] = {
     Point.PRE_ENQUEUE: ("pre_enqueue",),
@@ -75,6 +79,51 @@ POINT_METHODS: dict[Point, tuple[str, ...]] = {
     Point.PLACEMENT_SCORE: ("score_placements",),
 }
 """The methods that implement each extension point: any one of them does."""
+
+
+LabelValues = tuple[str, ...]
+
+
+class MetricKind(enum.StrEnum):
+    """Whether a number only grows."""
+
+    COUNTER = "counter"
+    """It does; the name of the metric ends in `_total`."""
+    GAUGE = "gauge"
+
+
+class PluginMetric(NamedTuple):
+    """A number, or one for each combination of label values, that is read whenever `/metrics` is."""
+
+    kind: MetricKind
+    name: str
+    text: str
+    """What it counts, in one sentence."""
+    read: Callable[[], float | Mapping[LabelValues, float]]
+    labels: tuple[str, ...] = ()
+    by_profile: bool = True
+    """Whether each profile has numbers of its own: then `profile` is the first label. Otherwise those of the first
+    profile that has the plugin are shown."""
+
+
+class PageAnswer(NamedTuple):
+    """What a page answers to a request."""
+
+    content_type: str
+    body: str | bytes
+    """Text is sent as UTF-8, and the content type says so."""
+
+
+class PluginPage(NamedTuple):
+    """A page that is served on a port of its own, on loopback unless asked otherwise."""
+
+    name: str
+    """One word, in lower case; of several pages with one name the first is served."""
+    title: str
+    """How messages call it, such as "QoS page"."""
+    port: int
+    answer: Callable[[str, Mapping[str, str], str], PageAnswer]
+    """Given the path, the query and the Accept header of a request."""
 
 
 class Write(enum.StrEnum):

@@ -22,6 +22,7 @@ from podium.framework import methods
 from podium.framework.answers import (
     FailedOnNodeError,
     OutOfRangeError,
+    ScoreTable,
     check_range,
     checked_result,
     describe,
@@ -40,21 +41,24 @@ from podium.framework.answers import (
 )
 from podium.framework.cycle import Cycle
 from podium.framework.declarations import with_checked_attributes
-from podium.framework.diagnosis import Diagnosis, PostFilterResult, Refusals, refusal_of
+from podium.framework.diagnosis import Diagnosis, PostFilterResult, Refusals, Verdict, refusal_of
 from podium.framework.gang import GangPlugin
 from podium.framework.handle import Handle
-from podium.framework.in_force import InForce, filters_in_force
-from podium.framework.methods import FilterMethods, PreEnqueueMethods, PreScoreMethods, ScoreMethods
+from podium.framework.methods import (
+    FilterMethods,
+    InForce,
+    PreEnqueueMethods,
+    PreScoreMethods,
+    ScoreMethods,
+    filters_in_force,
+)
 from podium.framework.normalize import Scores
 from podium.framework.notes import SharedNoteError, check_notes, shared_notes
-from podium.framework.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.plugin_failures import PluginFailure, line_of
-from podium.framework.protocols import AdjustPods
-from podium.framework.score_table import ScoreTable
+from podium.framework.protocols import AdjustPods, PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.status import NO_WAITS, SKIP, SUCCESS, Code, PluginError, Status, Wait, Waits, code_of
 from podium.framework.timer import Step, timed, timed_decision
-from podium.framework.verdict import Verdict
 from podium.kube import Pod
 
 _ONE = np.ones(1, dtype=np.bool_)

@@ -10,9 +10,8 @@ from typing import Final, NamedTuple
 
 from prometheus_client.core import Metric
 
-from podium.framework.plugin import Plugin
+from podium.framework.plugin import MetricKind, Plugin, PluginMetric
 from podium.framework.profile import ProfileRuntime
-from podium.framework.served import MetricKind, PluginMetric
 from podium.serving.families import Labels, MetricFamily, Reading, counters, gauges
 from podium.serving.log import LOG
 

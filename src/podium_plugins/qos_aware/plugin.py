@@ -38,7 +38,7 @@ from podium.framework import (
     Write,
 )
 from podium.framework.handle import Effect
-from podium.framework.served import PluginMetric, PluginPage
+from podium.framework.plugin import PluginMetric, PluginPage
 from podium.kube import Pod
 from podium.preemption import NEVER, VICTIM_LEAVING, Candidate, Evictions, Ruling, nominated_row, refused
 from podium_plugins.qos.account import ControllerAccount

@@ -3,7 +3,7 @@
 import pytest
 
 from podium.framework import Plugin
-from podium.framework.misspelt import misspelt
+from podium.framework.declarations import misspelt
 from podium.plugins import PluginLoadError, load_registry
 
 HELPERS = ("points_of", "score_table", "bindings", "_scores", "rooms")

@@ -3,7 +3,7 @@
 Every filter has its answer about every row, and each row the number of filters that refuse it; those with none are
 feasible. Pods nominated to a node count as one filter more, asked about the nodes that have some.
 
-Caches why pods of one signature fit nowhere, from one failure to the next.
+Also caches why pods of one signature fit nowhere, from one failure to the next.
 
 The status of a row is that of the first filter to refuse it. Placing, evicting or nominating a pod changes a row or
 two, so the statuses of all rows are cached and only rows that changed since the last failure are looked at again. What
@@ -22,13 +22,12 @@ from podium.engine.answer_cache.row_answers import RowAnswers, no_status
 from podium.engine.decide import NodeSearch
 from podium.framework.answers import failure, node_status_of
 from podium.framework.cycle import Cycle
-from podium.framework.diagnosis import NodeStatuses, Refusals, refusal_of
+from podium.framework.diagnosis import NodeStatuses, Refusals, Verdict, refusal_of
 from podium.framework.methods import FilterMethods, PreFilterMethods
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.profile import PreFilterOutcome, ProfileRuntime
 from podium.framework.status import Code, Status
 from podium.framework.timer import Step
-from podium.framework.verdict import Verdict
 from podium.framework.watermarks import Watermarks
 
 

@@ -15,13 +15,12 @@ from podium.cluster import Cluster, NodeInfo, Nodes, Rows
 from podium.engine.answer_cache.changed_rows import FEW_ROWS, ChangedRows, PendingRows
 from podium.engine.answer_cache.filters import CachedFilters
 from podium.engine.choice import order_key, walk_key
-from podium.framework.answers import check_scores, failure
+from podium.framework.answers import ScoreTable, check_scores, failure
 from podium.framework.cycle import Cycle
 from podium.framework.methods import PreScoreMethods, ScoreMethods
 from podium.framework.normalize import MAX_SCORE, Scores
 from podium.framework.plugin import Scope
 from podium.framework.profile import ProfileRuntime
-from podium.framework.score_table import ScoreTable
 from podium.framework.status import SUCCESS, Code, PluginError
 from podium.framework.timer import Step, timed_cached
 

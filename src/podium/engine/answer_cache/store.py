@@ -1,8 +1,6 @@
-"""Stores cache entries by profile and signature, within bounds.
+"""Decides by cached answers: an entry for each profile and signature, brought up to date by asking about what changed.
 
 The entries used longest ago are dropped when the cached arrays outgrow their share of memory.
-
-Decides by the cached answers of one signature, after asking plugins about what changed.
 
 Pods made from one template get the same answers from every plugin, and placing one changes a single row. So for each
 profile and signature the plugins' answers about all rows are cached, and before the next pod with that signature:
@@ -15,7 +13,7 @@ profile and signature the plugins' answers about all rows are cached, and before
 The best node is then one argmax. Nothing here decides differently from `decide`: when anything is unusual (nodes named
 by PreFilter, a plugin that fails) the answer is that the pod must be decided without the cache.
 
-Reports exceptions that the answer cache did not expect.
+Also reports exceptions that the answer cache did not expect.
 
 The decision is then made without the cache, so that a mistake in it costs time and not a pod. It must not stay unseen:
 every such exception is counted, and the first one of each place in the code is reported with its traceback. Tests
@@ -38,10 +36,10 @@ from podium.engine.answer_cache.scores import CachedScore, CachedScores
 from podium.engine.answer_cache.signatures import SignatureHistory
 from podium.engine.decide import NodeSearch
 from podium.engine.sampling import Sampling
+from podium.framework.answers import ScoreTable
 from podium.framework.cycle import Cycle
 from podium.framework.normalize import Scores
 from podium.framework.profile import ProfileRuntime
-from podium.framework.score_table import ScoreTable
 from podium.framework.status import SUCCESS, Code, PluginError
 from podium.framework.timer import Step, timed_cached
 from podium.framework.watermarks import Watermarks

@@ -10,7 +10,7 @@ first); what then happens to each follows from the whole group:
 
 The PodGroup's condition PodGroupScheduled says which it was. It never goes back once it is True.
 
-Asks the preemption plugin to make room for a whole PodGroup, with the gate WorkloadAwarePreemption on.
+Also asks the preemption plugin to make room for a whole PodGroup, with the gate WorkloadAwarePreemption on.
 """
 
 from __future__ import annotations

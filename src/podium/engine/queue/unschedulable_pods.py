@@ -6,12 +6,12 @@ the plugin that gates it, and an event looks only under the plugins that registe
 wait for the same plugins are filed as one group, which most hints need to be asked about only once. They are also kept
 by age, to find those that have waited too long.
 
-Decides when pods are flushed that nothing has woken: a hint may have missed something.
+Also decides when pods are flushed that nothing has woken: a hint may have missed something.
 
 kube-scheduler looks every thirty seconds for pods that have been unschedulable for more than five minutes
 (`--pod-max-in-unschedulable-pods-duration`) and gives them another chance.
 
-Keeps the times at which unschedulable pods are to be tried again because a plugin knows that time will help them.
+Also keeps the times at which unschedulable pods are to be tried again because a plugin knows that time will help them.
 
 A pod has one such time, the earliest it was given since it was last woken by one.
 """

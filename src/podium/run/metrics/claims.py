@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.framework.device_waits import DeviceWait
+from podium.framework.waiting import DeviceWait
 from podium.serving.families import Counters, Histograms, MetricFamily, exponential
 
 
