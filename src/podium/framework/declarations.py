@@ -25,8 +25,9 @@ import msgspec
 
 from podium.framework.answers import given
 from podium.framework.events import Resource
+from podium.framework.extension_points import MAY_WAIT, METHODS
 from podium.framework.normalize import Normalizer
-from podium.framework.plugin import POINT_METHODS, Plugin, Scope
+from podium.framework.plugin import Plugin, Scope
 from podium.framework.status import PluginError
 from podium.kube.custom_object import CORE_KINDS
 from podium.kube.decode import KINDS
@@ -35,10 +36,9 @@ if TYPE_CHECKING:
     from podium.framework.plugin import Plugin
 
 
-_MAY_WAIT: Final = frozenset({"bind", "pre_bind", "pre_bind_preflight"})
 _ANSWERS_AT_ONCE: Final = (
-    *(method for methods in POINT_METHODS.values() for method in methods if method not in _MAY_WAIT),
-    *("add_pod", "remove_pod", "normalize", "sort_key", "interests", "watermark", "sign_pod", "observe"),
+    *(method for method in METHODS if method not in MAY_WAIT),
+    *("interests", "watermark", "sign_pod", "observe"),
 )
 
 
@@ -90,13 +90,7 @@ def _wrong_attributes(plugin: Any) -> Iterator[str]:
         yield f"reason is {given(plugin.reason)}: write a text"
 
 
-_METHODS = frozenset(
-    {
-        *(method for methods in POINT_METHODS.values() for method in methods),
-        *("add_pod", "remove_pod", "normalize", "pre_bind_preflight", "sort_key", "interests", "watermark", "observe"),
-    }
-)
-_KNOWN = _METHODS | {name for name in vars(Plugin) if not name.startswith("_")} | {"args", "handle"}
+_KNOWN = {*METHODS} | {name for name in vars(Plugin) if not name.startswith("_")} | {"args", "handle"}
 _IMITATED = _KNOWN - {"points", "args", "handle", "metrics", "page"}
 """Of these, names that are no ordinary words: a plugin may well have a `metric`."""
 _CLOSE = 0.84

@@ -1,7 +1,7 @@
 """Defines the plugin contract: a class with a name, typed args, and the extension points it has methods for.
 
 A plugin implements an extension point by defining its method; the runtime finds them. Nothing else needs to be
-declared.
+declared. `podium.framework.extension_points` has them in one table.
 
     point        method                                         answers
     PreEnqueue   pre_enqueue(pod)                               None, or why the pod may not enter the queue
@@ -54,32 +54,13 @@ import msgspec
 
 from podium.config.points import Point
 from podium.framework.events import Interest
+from podium.framework.extension_points import points_of
 from podium.kube import Pod
 
 if TYPE_CHECKING:
     from podium.framework.experience import LearnedState
     from podium.framework.handle import Handle
     from podium.framework.normalize import Normalizer
-
-
-POINT_METHODS: dict[Point, tuple[str, ...]] = {
-    Point.PRE_ENQUEUE: ("pre_enqueue",),
-    Point.QUEUE_SORT: ("less",),
-    Point.PRE_FILTER: ("pre_filter",),
-    Point.FILTER: ("filter", "filter_node"),
-    Point.POST_FILTER: ("post_filter",),
-    Point.PRE_SCORE: ("pre_score",),
-    Point.SCORE: ("score", "score_node"),
-    Point.RESERVE: ("reserve", "unreserve"),
-    Point.PERMIT: ("permit",),
-    Point.PRE_BIND: ("pre_bind",),
-    Point.BIND: ("bind",),
-    Point.POST_BIND: ("post_bind",),
-    Point.PLACEMENT_GENERATE: ("generate_placements",),
-    Point.PLACEMENT_SCORE: ("score_placements",),
-}
-"""The methods that implement each extension point: any one of them does."""
-
 
 LabelValues = tuple[str, ...]
 
@@ -207,9 +188,7 @@ class Plugin:
             cls.name = cls.__name__
         if "trusted" not in cls.__dict__:
             cls.trusted = False
-        cls.points = frozenset(
-            point for point, methods in POINT_METHODS.items() if any(hasattr(cls, method) for method in methods)
-        )
+        cls.points = points_of(cls)
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self.args = args
