@@ -10,9 +10,7 @@ import msgspec
 
 from podium.cluster import Cluster
 from podium.framework import Handle, ManualClock, Plugin
-from podium.framework.handle import Preemptor
-from podium.framework.nominator import Nominator
-from podium.framework.waiting import WaitingPods
+from podium.framework.handle import Driver, EngineState, Preemptor
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.pod import ExtendedResourceRequestMapping
@@ -153,13 +151,7 @@ class NoWrites:
 
 def make_handle(cluster: Cluster) -> Handle:
     return Handle(
-        cluster,
-        ManualClock(1_000_000.0),
-        random.Random(0),
-        Nominator(),
-        WaitingPods(),
-        NoWrites(),
-        activate=lambda pods: None,
+        Driver(clock=ManualClock(1_000_000.0), writer=NoWrites(), rng=random.Random(0)), EngineState(cluster=cluster)
     )
 
 

@@ -10,9 +10,8 @@ from podium.cluster import Cluster
 from podium.config import Registry, SchedulerConfig
 from podium.engine.explain import Unwritten
 from podium.framework import Handle, SystemClock
-from podium.framework.nominator import Nominator
+from podium.framework.handle import Driver, EngineState
 from podium.framework.profile import ProfileRuntime
-from podium.framework.waiting import WaitingPods
 from podium.kube import Node
 from podium.load.sources import Telemetry
 
@@ -36,8 +35,6 @@ def _following(config: SchedulerConfig, registry: Registry, nodes: Sequence[Node
         cluster.set_node(node)
     load = Telemetry(clock=clock, rng=rng, nodes=lambda: nodes, api=client, report=lambda _line: None)
     for profile in config.profiles:
-        handle = Handle(
-            cluster, clock, rng, Nominator(), WaitingPods(), Unwritten(), activate=lambda _pods: None, load=load
-        )
+        handle = Handle(Driver(clock=clock, writer=Unwritten(), rng=rng, load=load), EngineState(cluster=cluster))
         ProfileRuntime(profile, registry, handle)
     return load

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from podium.cluster import Cluster
 from podium.framework.clock import ManualClock
 from podium.framework.experience import GivenExperience
+from podium.framework.handle import Driver
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import PluginFailure
 from podium.framework.status import PluginError
@@ -69,15 +70,17 @@ class TrialCluster:
         self._scheduler = RecordingScheduler(
             settings.config,
             settings.registry,
-            clock=self.clock,
-            writer=self._api,
-            listener=self._api,
-            rng=random.Random(seed),
-            launch=self._launch,
-            load=self.load,
-            experience=self.experience,
-            report=self._reports.append,
-            on_failure=self._failures.append,
+            Driver(
+                clock=self.clock,
+                writer=self._api,
+                rng=random.Random(seed),
+                launch=self._launch,
+                load=self.load,
+                experience=self.experience,
+                report=self._reports.append,
+                on_failure=self._failures.append,
+            ),
+            self._api,
         )
         self._scheduler.record(settings.tried)
         self._api.intake = self._scheduler.intake

@@ -13,7 +13,7 @@ from podium.engine.binding import run_at_once
 from podium.engine.scheduler import Scheduler
 from podium.framework import ManualClock, Nomination, Plugin, QueuedPod
 from podium.framework.extender import Extender
-from podium.framework.handle import Effect, Preemptor
+from podium.framework.handle import Driver, Effect, Preemptor
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.claim_status import deallocated, released, reserved
 from podium.kube.devices import Allocation
@@ -46,8 +46,9 @@ class World:
         extenders: Sequence[Extender] = (),
         **options: Any,
     ) -> None:
-        given = ("launch", "timer", "on_failure", "on_group_condition", "load", "experience")
+        given = ("launch", "timer", "on_failure", "load", "experience")
         passed_on = {name: options.pop(name) for name in given if name in options}
+        hears = {name: options.pop(name) for name in ("on_group_condition",) if name in options}
         self.clock: ManualClock = options.pop("clock", None) or ManualClock(1_000_000.0)
         config, registry = setup(*plugins, **options)
         self.bind_answer: Effect = None
@@ -66,18 +67,15 @@ class World:
         self.nominate_answer: Effect = None
         self.gave_way: list[tuple[str, str, str]] = []
         self.reports: list[str] = []
-        self.scheduler = Scheduler(
-            config,
-            registry,
+        driver = Driver(
             clock=self.clock,
             writer=self,
-            listener=self,
             rng=random.Random(0),
             report=self.reports.append,
-            parity=parity,
             extenders=extenders,
             **passed_on,
         )
+        self.scheduler = Scheduler(config, registry, driver, self, parity=parity, **hears)
         self.queue, self.intake = self.scheduler.queue, self.scheduler.intake
         self.add(*nodes)
 

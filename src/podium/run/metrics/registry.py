@@ -4,7 +4,7 @@ Under `scheduler_` stands what kube-scheduler v1.36 says under these names, with
 Podium has to say stands under `podium_`.
 
     metrics = Metrics(clock, now=time.perf_counter)
-    scheduler = Scheduler(…, timer=metrics.timer)
+    scheduler = Scheduler(…, Driver(…, timer=metrics.timer), …)
     metrics.attach(scheduler)
 """
 

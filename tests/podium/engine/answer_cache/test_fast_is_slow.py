@@ -24,10 +24,9 @@ from podium.engine.decide import NodeSearch, decide, make_room
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework import Cycle, Handle, ManualClock, Nomination, PluginError, Status
-from podium.framework.handle import Preemptor
+from podium.framework.handle import Driver, EngineState, Preemptor
 from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
-from podium.framework.waiting import WaitingPods
 from podium.kube import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim, Service
 from podium.kube.devices import Allocation
 from podium.kube.pod import ExtendedResourceRequestMapping
@@ -168,7 +167,14 @@ class Drive:
         self.rng = random.Random(seed)
         self.world = World(self.rng)
         self.scheduler = Scheduler(
-            CONFIG, REGISTRY, clock=self.world.clock, writer=self.world, listener=self.world, rng=random.Random(1)
+            CONFIG,
+            REGISTRY,
+            Driver(
+                clock=self.world.clock,
+                writer=self.world,
+                rng=random.Random(1),
+            ),
+            self.world,
         )
         self.kinds = [make(self.rng) for _ in range(4)]
         self.numbers = iter(range(1_000_000))
@@ -326,13 +332,8 @@ def from_scratch(drive: Drive) -> ProfileRuntime:
         for pod in drive.scheduler.nominator.on(name):
             nominator.nominate(pod, name)
     handle = Handle(
-        cluster,
-        drive.world.clock,
-        random.Random(1),
-        nominator,
-        WaitingPods(),
-        drive.world,
-        activate=lambda _pods: None,
+        Driver(clock=drive.world.clock, writer=drive.world, rng=random.Random(1)),
+        EngineState(cluster=cluster, nominator=nominator),
     )
     return ProfileRuntime(CONFIG.profiles[0], REGISTRY, handle)
 
