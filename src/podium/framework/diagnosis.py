@@ -300,6 +300,22 @@ class Diagnosis:
         return text
 
 
+class PreFilterOutcome(NamedTuple):
+    """What PreFilter found: a rejection, or the node names left (None: all), and who restricted them."""
+
+    status: Status | None
+    node_names: frozenset[str] | None
+    restricting: frozenset[str]
+
+
+def no_node_left(restricting: set[str]) -> Status:
+    """The rejection where these plugins together leave no node."""
+    names = sorted(restricting)
+    if len(names) == 1:
+        return Status.unresolvable(f"node(s) didn't satisfy plugin {names[0]}")
+    return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously")
+
+
 class Nomination(NamedTuple):
     """What PostFilter wants of the pod's nominated node: a name, or "" to clear it."""
 

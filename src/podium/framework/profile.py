@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from copy import copy
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import HostPort, NodeInfo, Nodes, PlacedPod, Rows
+from podium.cluster import HostPort, NodeInfo, Nodes, PlacedPod
 from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.config.resolved import Profile
@@ -41,7 +41,15 @@ from podium.framework.answers import (
 )
 from podium.framework.cycle import Cycle
 from podium.framework.declarations import with_checked_attributes
-from podium.framework.diagnosis import Diagnosis, PostFilterResult, Refusals, Verdict, refusal_of
+from podium.framework.diagnosis import (
+    Diagnosis,
+    PostFilterResult,
+    PreFilterOutcome,
+    Refusals,
+    Verdict,
+    no_node_left,
+    refusal_of,
+)
 from podium.framework.gang import GangPlugin
 from podium.framework.handle import Handle
 from podium.framework.methods import (
@@ -64,14 +72,6 @@ from podium.kube import Pod
 _ONE = np.ones(1, dtype=np.bool_)
 _UNSEEN = frozenset({Step.PRE_ENQUEUE, Step.UNRESERVE, Step.POST_BIND})
 """Steps whose errors no event of the pod shows."""
-
-
-class PreFilterOutcome(NamedTuple):
-    """What PreFilter found: a rejection, or the node names left (None: all), and who restricted them."""
-
-    status: Status | None
-    node_names: frozenset[str] | None
-    restricting: frozenset[str]
 
 
 def _status_code(outcome: PreFilterOutcome | PostFilterResult) -> Code:
@@ -205,7 +205,7 @@ class ProfileRuntime:
                 restricting.add(plugin.name)
                 names = frozenset(answer) if names is None else names & answer
                 if not names:
-                    return PreFilterOutcome(_no_node_left(restricting), names, frozenset(restricting))
+                    return PreFilterOutcome(no_node_left(restricting), names, frozenset(restricting))
             elif answer is not None:
                 wrong = not_this("None, a Status or a set of node names", answer)
                 raise self.failed(Step.PRE_FILTER, plugin.name, wrong, cycle.pod)
@@ -497,19 +497,3 @@ class ProfileRuntime:
             self.handle.on_failure(PluginFailure(plugin, step, pod.key, node, error))
             sentence.logged = True
         return sentence
-
-    def rows_named(self, names: Iterable[str]) -> Rows:
-        """The rows of those named nodes that exist, in visiting order."""
-        cluster = self.handle.cluster
-        wanted = np.zeros(cluster.columns.rows, dtype=np.bool_)
-        wanted[[cluster.row_of[name] for name in names if name in cluster.row_of]] = True
-        order = cluster.order.rows
-        rows: Rows = order[wanted[order]]
-        return rows
-
-
-def _no_node_left(restricting: set[str]) -> Status:
-    names = sorted(restricting)
-    if len(names) == 1:
-        return Status.unresolvable(f"node(s) didn't satisfy plugin {names[0]}")
-    return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously")

@@ -17,15 +17,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 import numpy as np
 
 from podium.cluster import Cluster, Nodes, Rows
-from podium.engine.answer_cache.changed_rows import FEW_ROWS, ChangedRows, RowSet
-from podium.engine.answer_cache.row_answers import RowAnswers, no_status
+from podium.engine.answer_cache.changed_rows import FEW_ROWS, ChangedRows, RowAnswers, RowSet, no_status
 from podium.engine.decide import NodeSearch
 from podium.framework.answers import failure, node_status_of
 from podium.framework.cycle import Cycle
-from podium.framework.diagnosis import NodeStatuses, Refusals, Verdict, refusal_of
+from podium.framework.diagnosis import NodeStatuses, PreFilterOutcome, Refusals, Verdict, refusal_of
 from podium.framework.methods import FilterMethods, PreFilterMethods
 from podium.framework.plugin import Plugin, Scope
-from podium.framework.profile import PreFilterOutcome, ProfileRuntime
+from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Code, Status
 from podium.framework.timer import Step
 from podium.framework.watermarks import Watermarks

@@ -18,6 +18,9 @@ Also reports exceptions that the answer cache did not expect.
 The decision is then made without the cache, so that a mistake in it costs time and not a pod. It must not stay unseen:
 every such exception is counted, and the first one of each place in the code is reported with its traceback. Tests
 switch `strict` on, under which it is raised.
+
+Answers cached for pods that are all different cost more than they save. So a signature gets an entry when a second pod
+with it comes, or one pod for the third time.
 """
 
 from __future__ import annotations
@@ -26,14 +29,15 @@ import enum
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
+
+import msgspec
 
 from podium.cluster import Cluster, Rows
 from podium.config.points import Point
 from podium.engine.answer_cache.changed_rows import ChangedRows, read_changes
 from podium.engine.answer_cache.filters import CachedFilter, CachedFilters
 from podium.engine.answer_cache.scores import CachedScore, CachedScores
-from podium.engine.answer_cache.signatures import SignatureHistory
 from podium.engine.decide import NodeSearch
 from podium.engine.sampling import Sampling
 from podium.framework.answers import ScoreTable
@@ -217,6 +221,50 @@ class UnexpectedErrors:
             lines = "".join(traceback.format_exception(error)).rstrip()
             what = f"answer cache: unexpected {type(error).__name__}; pods are decided without it, more slowly"
             report(f"{what}:\n{lines}")
+
+
+MOST_SIGNATURES = 10_000
+PATIENCE = 2
+"""So many times the only pod with a signature is decided without the cache."""
+
+K = TypeVar("K")
+
+
+class _History(msgspec.Struct, gc=False):
+    """How often a signature came that has no entry, and the uid of the first pod with it."""
+
+    first: str
+    times: int = 0
+    cacheable: bool = True
+
+
+class SignatureHistory(Generic[K]):
+    """The signatures without an entry that came last."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[K, _History] = OrderedDict()
+
+    def worth_an_entry(self, signature: K, uid: str) -> bool:
+        """Count a pod; whether its signature has come often enough, and its answers can be cached."""
+        history = self._of(signature, uid)
+        history.times += 1
+        return history.cacheable and (history.first != uid or history.times > PATIENCE)
+
+    def not_cacheable(self, signature: K, uid: str) -> None:
+        """Answers for this signature cannot be cached: it gets no entry while it is remembered."""
+        self._of(signature, uid).cacheable = False
+
+    def came_once(self, signature: K) -> bool:
+        history = self._seen.get(signature)
+        return history is not None and history.times == 1
+
+    def _of(self, signature: K, uid: str) -> _History:
+        history = self._seen.get(signature)
+        if history is None:
+            history = self._seen[signature] = _History(uid)
+            if len(self._seen) > MOST_SIGNATURES:
+                self._seen.popitem(last=False)
+        return history
 
 
 class AnswerCache:
