@@ -22,7 +22,7 @@ from podium.framework.profile import ProfileRuntime
 from podium.framework.protocols import OnNode
 from podium.framework.queued import QueuedPod
 from podium.framework.status import SKIP, SKIPPED, SUCCESS, Code, PluginError, Status, WrongAnswerError, code_of
-from podium.framework.timer import Step, timed_binding
+from podium.framework.timer import Step, timed, timed_binding
 from podium.framework.waiting import WaitingPod
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class PodBinding:
             self._undo(status)
             return
         scheduler.bound(self._queued, self._node_name)
-        self.timer.time(Step.POST_BIND, _success, self._post_bind)
+        self._post_bind(self._cycle, self._node_name)
         if self._cycle.pods_to_activate:
             scheduler.activate(self._cycle)
 
@@ -249,11 +249,12 @@ class PodBinding:
             return f'extender "{extender.name}": {describe(error)}'
         return None
 
-    def _post_bind(self) -> None:
+    @timed(Step.POST_BIND, _success)
+    def _post_bind(self, cycle: Cycle, node_name: str) -> None:
         """Let plugins know that the pod is bound."""
         for plugin in self._steps.post_binds:
             try:
-                plugin.post_bind(self._cycle, self._node_name)
+                plugin.post_bind(cycle, node_name)
             except Exception as error:  # whatever the plugin raises
                 self._failed(Step.POST_BIND, plugin.name, error)
 

@@ -215,7 +215,7 @@ def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling, *, closely
         return Explanation(pod.key, runtime.name, None, message, None, list(nodes), outcome=outcome)
 
     try:
-        held = runtime.run_pre_enqueue(pod)
+        held = runtime.run_pre_enqueue(pod, "")
         if held is not None:
             return verdict(Outcome.HELD, held.message)
         if not len(cluster.order.rows):

@@ -144,7 +144,7 @@ class Scheduler:
     def schedule(self, queued: QueuedPod) -> None:
         pod = queued.pod
         if self._pod_groups is not None and pod.spec.scheduling_group is not None:
-            self._timer.time_attempt(self._pod_groups.run, queued)
+            self._timer.time_attempt(self._run_group, queued, self._pod_groups)
             return
         runtime = self.profiles.get(pod.spec.scheduler_name)
         if runtime is None or self.to_be_skipped(pod):
@@ -154,7 +154,7 @@ class Scheduler:
         if gang is None:
             self._timer.time_attempt(self._try, queued, runtime)
         else:
-            self._timer.time_attempt(self._gangs.run, queued, runtime, gang)
+            self._timer.time_attempt(self._gangs.run, queued, gang)
 
     def _try(self, queued: QueuedPod, runtime: ProfileRuntime) -> None:
         cycle = Cycle(queued.pod, self.cluster)
@@ -169,6 +169,10 @@ class Scheduler:
         if row is not None:
             self._timer.decided(queued)
             self._place_pod(runtime, cycle, queued, self.cluster.names[row])
+
+    @staticmethod
+    def _run_group(queued: QueuedPod, groups: PodGroupCycles) -> None:
+        groups.run(queued)
 
     def to_be_skipped(self, pod: Pod) -> bool:
         """Whether the pod is going, or is placed already."""

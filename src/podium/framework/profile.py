@@ -158,12 +158,9 @@ class ProfileRuntime:
 
     # Before the cycle
 
-    def run_pre_enqueue(self, pod: Pod, first: str = "") -> Status | None:
-        """Whether the pod may enter the queue; `first` names the plugin that held it last time."""
-        return self._run_pre_enqueue(pod, first)
-
     @timed(Step.PRE_ENQUEUE, code_of)
-    def _run_pre_enqueue(self, pod: Pod, first: str) -> Status | None:
+    def run_pre_enqueue(self, pod: Pod, first: str) -> Status | None:
+        """Whether the pod may enter the queue; `first` names the plugin that held it last time."""
         plugins: Iterable[PreEnqueueMethods] = self.pre_enqueues
         for plugin in sorted(plugins, key=lambda each: each.name != first) if first else plugins:
             try:

@@ -104,7 +104,7 @@ class Timer(Protocol):
     def for_profile(self, scheduler_name: str) -> ProfileTimer:
         """The timer of a profile."""
 
-    def time_attempt(self, run: Callable[[QueuedPod, *Ts], None], queued: QueuedPod, *args: *Ts) -> None:
+    def time_attempt(self, run: Callable[[QueuedPod, T], None], queued: QueuedPod, by: T) -> None:
         """Try a pod: until it has failed, or binding or the wait at Permit go on with it."""
 
     def decided(self, queued: QueuedPod) -> None:
@@ -190,8 +190,8 @@ class Untimed:
     def for_profile(self, scheduler_name: str) -> ProfileTimer:
         return _UNTIMED
 
-    def time_attempt(self, run: Callable[[QueuedPod, *Ts], None], queued: QueuedPod, *args: *Ts) -> None:
-        run(queued, *args)
+    def time_attempt(self, run: Callable[[QueuedPod, T], None], queued: QueuedPod, by: T) -> None:
+        run(queued, by)
 
     def decided(self, queued: QueuedPod) -> None:
         pass
@@ -288,15 +288,15 @@ def timed_decision(step: Step, code_of: Callable[[Any], Code]) -> Callable[[Meth
 
 
 def timed_cached(step: Step, code_of: Callable[[Any], Code | None]) -> Callable[[Method], Method]:
-    """The same where answers are cached: `time_cached`."""
+    """The same where answers are cached, and the cycle is the only argument: `time_cached`."""
 
     def decorate(run: Method) -> Method:
         @wraps(run)
-        def run_timed(self: Any, cycle: Cycle, *args: Any) -> Any:
+        def run_timed(self: Any, cycle: Cycle) -> Any:
             timer = self.timer
             if timer is _UNTIMED:
-                return run(self, cycle, *args)
-            return timer.time_cached(step, code_of, cycle, run, self, cycle, *args)
+                return run(self, cycle)
+            return timer.time_cached(step, code_of, cycle, run, self, cycle)
 
         return cast("Method", _with_own_code(run_timed))
 

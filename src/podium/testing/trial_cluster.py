@@ -206,7 +206,7 @@ class TrialCluster:
         return outcome
 
     def _gate(self, pod: Pod) -> str:
-        status = self._scheduler.profiles[pod.spec.scheduler_name].run_pre_enqueue(pod)
+        status = self._scheduler.profiles[pod.spec.scheduler_name].run_pre_enqueue(pod, "")
         return "" if status is None else status.message
 
     def _try_next(self) -> str | None:

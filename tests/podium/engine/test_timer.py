@@ -91,9 +91,9 @@ class Diary:
 
         return timed
 
-    def time_attempt(self, run: Callable[..., None], queued: QueuedPod, *args: Any) -> None:
+    def time_attempt(self, run: Callable[..., None], queued: QueuedPod, by: Any) -> None:
         self.attempts.append(f"{queued.pod.name} began")
-        run(queued, *args)
+        run(queued, by)
         self.attempts.append(f"{queued.pod.name} paused")
 
     def decided(self, queued: QueuedPod) -> None:

@@ -74,6 +74,8 @@ class CacheEntry:
     def __init__(self, runtime: ProfileRuntime, cluster: Cluster) -> None:
         self._runtime = runtime
         self.timer = runtime.timer
+        self._start = 0
+        """Where the visiting of nodes begins."""
         self._cluster = cluster
         columns = 6 + len(runtime.filters) + 2 * len(runtime.scores)
         self.bytes = 8 * cluster.columns.rows * columns
@@ -96,9 +98,9 @@ class CacheEntry:
         """The best row, or why there is none, with nodes visited from `start` on."""
         if self._cluster.columns.rows != self._rows:
             self._build()
-        filters, scores = self._filters, self._scores
+        filters, scores, self._start = self._filters, self._scores, start
         cycle.data, cycle.skipped_filters, cycle.skipped_scores = self._notes, filters.skipped, scores.skipped
-        miss = self._filter_rows(cycle, start)
+        miss = self._filter_rows(cycle)
         if miss is not None:
             return miss
         answer: int | NodeSearch | None
@@ -114,12 +116,12 @@ class CacheEntry:
         return answer
 
     @timed_cached(Step.FILTER, _code_unless_missed)
-    def _filter_rows(self, cycle: Cycle, start: int) -> CacheMiss | None:
+    def _filter_rows(self, cycle: Cycle) -> CacheMiss | None:
         """Find the feasible rows, unless nothing changed since the last pod that fitted nowhere."""
         if self._failed is not None and self._is_fresh(cycle):
             return None
         self._failed = None
-        return self._refresh_filters(cycle, start)
+        return self._refresh_filters(cycle)
 
     def release(self) -> None:
         """Let go of everything, so that the arrays go at once; the entry cannot be used any more."""
@@ -150,7 +152,7 @@ class CacheEntry:
             self._make_stale(moved)
         return self._filters.all_fresh
 
-    def _refresh_filters(self, cycle: Cycle, start: int) -> CacheMiss | None:
+    def _refresh_filters(self, cycle: Cycle) -> CacheMiss | None:
         """Bring every filter's answers up to date, and with them the feasible set."""
         filters, scores = self._filters, self._scores
         moved = self._watermarks.moved(cycle)
@@ -182,7 +184,7 @@ class CacheEntry:
                 return CacheMiss.THIS_POD if about_claims or for_now else CacheMiss.THIS_SIGNATURE
             if not filters.ask_stale(cycle):
                 return CacheMiss.THIS_SIGNATURE
-        cacheable = filters.settle(cycle, changed, all_rows=all_rows, start=start)
+        cacheable = filters.settle(cycle, changed, all_rows=all_rows, start=self._start)
         return None if cacheable else CacheMiss.THIS_SIGNATURE
 
     def _make_stale(self, plugins: list[Any] | None) -> None:

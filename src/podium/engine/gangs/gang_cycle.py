@@ -113,6 +113,7 @@ class _GangFailure:
 class FoundGang(NamedTuple):
     """A gang, and the plugin that says that it is one; or why the popped pod would fail with it again."""
 
+    runtime: ProfileRuntime
     plugin: GangPlugin
     gang: Gang | None
     known: Reason | None = None
@@ -135,13 +136,13 @@ class GangCycles:
                     continue
                 known = None if queued.flushed else self._failed.reason(runtime, key, queued.pod)
                 if known is not None:
-                    return FoundGang(plugin, None, known)
+                    return FoundGang(runtime, plugin, None, known)
                 gang = plugin.gang_of(queued.pod)
             except Exception as error:  # whatever the plugin raises: the pod is placed alone
                 runtime.handle.report(f'plugin "{plugin.name}" grouping pod {queued.pod.key}: {describe(error)}')
                 return None
             if gang is not None:
-                return FoundGang(plugin, gang) if self._enough_queued(gang, queued) else None
+                return FoundGang(runtime, plugin, gang) if self._enough_queued(gang, queued) else None
         return None
 
     def _enough_queued(self, gang: Gang, queued: QueuedPod) -> bool:
@@ -156,9 +157,9 @@ class GangCycles:
             found += mate is not None and not mate.gated and pod.uid != queued.pod.uid
         return found >= gang.missing
 
-    def run(self, queued: QueuedPod, runtime: ProfileRuntime, found: FoundGang) -> None:
+    def run(self, queued: QueuedPod, found: FoundGang) -> None:
         """Try the gang of a popped pod."""
-        gang = found.gang
+        runtime, gang = found.runtime, found.gang
         if gang is None:
             assert found.known is not None
             self._scheduler.fail(queued, found.known[0], Nomination(""), found.known[1])

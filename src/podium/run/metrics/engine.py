@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import TypeVar, TypeVarTuple
+from typing import TypeVar
 
 from podium.framework.clock import Clock
 from podium.framework.events import Event, Hint
@@ -37,7 +37,6 @@ FOLDED_AFTER = 2000
 """Attempts and events after which what was observed of them is sorted into buckets."""
 
 T = TypeVar("T")
-Ts = TypeVarTuple("Ts")
 Observe = Callable[[float], None]
 
 _LATENCY = exponential(0.001, 2, 15)
@@ -200,7 +199,7 @@ class MetricsTimer:
 
     # One attempt
 
-    def time_attempt(self, run: Callable[[QueuedPod, *Ts], None], queued: QueuedPod, *args: *Ts) -> None:
+    def time_attempt(self, run: Callable[[QueuedPod, T], None], queued: QueuedPod, by: T) -> None:
         self._deciding = queued
         began = queued.began = self._now()
         if began >= self._next_sample and self._rng.random() < SAMPLED:
@@ -208,7 +207,7 @@ class MetricsTimer:
             self._sampled = self._profiles[queued.pod.spec.scheduler_name]
             self._sampled.sampled = True
         try:
-            run(queued, *args)
+            run(queued, by)
         finally:
             self._deciding = None
             if self._sampled is not None:
