@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         Write,
     )
     from podium.framework.environment import filled
-    from podium.framework.served import MetricKind, PageAnswer, PluginMetric, PluginPage
+    from podium.framework.plugin import MetricKind, PageAnswer, PluginMetric, PluginPage
     from podium.kube import DecodeError, Node, Pod, decode_documents
     from podium.plugins import PluginLoadError, load_registry
 
@@ -89,7 +89,7 @@ _HOME = {
         "Write",
     ),
     "podium.framework.environment": ("filled",),
-    "podium.framework.served": ("MetricKind", "PageAnswer", "PluginMetric", "PluginPage"),
+    "podium.framework.plugin": ("MetricKind", "PageAnswer", "PluginMetric", "PluginPage"),
     "podium.kube": ("DecodeError", "Node", "Pod", "decode_documents"),
     "podium.plugins": ("PluginLoadError", "load_registry"),
 }

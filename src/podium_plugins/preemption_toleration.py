@@ -32,10 +32,14 @@ from podium.framework import (
 from podium.framework.annotated import whole
 from podium.kube import Pod, PriorityClass, parse_time
 from podium.kube.meta import ObjectReference
-from podium.preemption.by_priority import CandidateNodesArgs, objection
-from podium.preemption.dry_runs import LowestPriorities
-from podium.preemption.evictions import Evictions, refused
-from podium.preemption.rules import ByPriority
+from podium.preemption import (
+    ByPriority,
+    CandidateNodesArgs,
+    Evictions,
+    LowestPriorities,
+    objection_to_preempting,
+    refused,
+)
 
 NAME: Final = "PreemptionToleration"
 PREFIX: Final = "preemption-toleration.scheduling.x-k8s.io/"
@@ -69,7 +73,7 @@ class PreemptionToleration(Plugin):
 
     def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         self.handle.timer.preemption_attempted()
-        why_not = objection(cycle, diagnosis)
+        why_not = objection_to_preempting(cycle, diagnosis)
         if why_not:
             return refused(why_not)
         rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)

@@ -25,9 +25,8 @@ from podium.framework import (
 )
 from podium.kube import Pod, PodGroup
 from podium.kube.pod_group import pod_group_key
-from podium.preemption.by_priority import CandidateNodesArgs, objection
 from podium.preemption.dry_runs import DryRuns, LowestPriorities
-from podium.preemption.evictions import Evictions, refused
+from podium.preemption.evictions import CandidateNodesArgs, Evictions, objection_to_preempting, refused
 from podium.preemption.group_victims import Fits, group_victims
 from podium.preemption.rules import ByPriority
 
@@ -66,7 +65,7 @@ class DefaultPreemption(Plugin):
 
     def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         self.handle.timer.preemption_attempted()
-        why_not = self._left_to_the_group(cycle.pod) or objection(cycle, diagnosis)
+        why_not = self._left_to_the_group(cycle.pod) or objection_to_preempting(cycle, diagnosis)
         if why_not:
             return refused(why_not)
         rows = diagnosis.statuses.with_code(Code.UNSCHEDULABLE, cycle.cluster)

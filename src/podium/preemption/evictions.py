@@ -6,10 +6,13 @@ way it stays out of the queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+import msgspec
+
 from podium.cluster import Mask, Rows
+from podium.config.field import FieldError, FieldPath
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, Nomination, PostFilterResult
 from podium.framework.handle import GroupPreemptor, Handle, Preemptor
@@ -34,6 +37,31 @@ CANDIDATES: Final = "preemption candidates"
 
 Choose = Callable[[Sequence[Candidate]], Candidate | None]
 """Picks one of the candidates; None: none of them may be evicted for."""
+
+
+class CandidateNodesArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """How many nodes are tried by plugins that evict by priority: a share of those that eviction could help
+    (minCandidateNodesPercentage), but at least minCandidateNodesAbsolute, from a random start."""
+
+    min_candidate_nodes_percentage: int = 10
+    min_candidate_nodes_absolute: int = 100
+
+    def validate(self, path: FieldPath) -> Iterable[FieldError]:
+        percentage, absolute = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
+        percentage_path = path.child("minCandidateNodesPercentage")
+        absolute_path = path.child("minCandidateNodesAbsolute")
+        if not 0 <= percentage <= 100:
+            yield FieldError.invalid(percentage_path, percentage, "not in valid range [0, 100]")
+        if absolute < 0:
+            yield FieldError.invalid(absolute_path, absolute, "not in valid range [0, inf)")
+        if percentage == 0 and absolute == 0:
+            for here, other in ((percentage_path, absolute_path), (absolute_path, percentage_path)):
+                yield FieldError.invalid(here, 0, f"cannot be zero at the same time as {other.steps[-1]}")
+
+    def wanted(self, nodes: int) -> int:
+        """How many candidates are enough, of so many nodes."""
+        share = nodes * self.min_candidate_nodes_percentage // 100
+        return min(nodes, max(share, self.min_candidate_nodes_absolute))
 
 
 class Evictions:
@@ -158,6 +186,19 @@ class Evictions:
         if error is not None:
             self._handle.report(f"evicting pods for {preemptor.key}: {error}")
             self._handle.activate(waiting)
+
+
+def objection_to_preempting(cycle: Cycle, diagnosis: Diagnosis) -> str:
+    """Why the pod may not evict pods of lower priority now; "" when it may."""
+    pod = cycle.pod
+    if pod.spec.preemption_policy == "Never":
+        return NEVER
+    row = nominated_row(cycle, diagnosis)
+    if row is None:
+        return ""
+    there = cycle.cluster.pods_on[row].values()
+    leaving = any(placed.pod.priority < pod.priority and was_evicted(placed.pod) for placed in there)
+    return VICTIM_LEAVING if leaving else ""
 
 
 def nominated_row(cycle: Cycle, diagnosis: Diagnosis) -> int | None:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from podium.config import Registry, SchedulerConfig
 from podium.config.durations import SECOND
 from podium.engine.scheduler import Scheduler
+from podium.framework.handle import Driver
 from podium.kube import Node
 from podium.load.readings import GivenLoad
 from podium_lab.simulator.api import VirtualApi
@@ -111,12 +112,14 @@ class SimulatedRun:
         self._scheduler = scheduler = Scheduler(
             config,
             registry,
-            clock=self._clock,
-            writer=self._api,
-            listener=self._api,
-            rng=random.Random(seed),
-            load=load,
-            report=self._report,
+            Driver(
+                clock=self._clock,
+                writer=self._api,
+                rng=random.Random(seed),
+                load=load,
+                report=self._report,
+            ),
+            self._api,
         )
         self._api.intake = scheduler.intake
         self._traits: Callable[[], tuple[float, ...]] | None = None

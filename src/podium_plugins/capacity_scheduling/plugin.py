@@ -29,9 +29,16 @@ from podium.framework import (
     Status,
 )
 from podium.kube import Pod
-from podium.preemption.dry_runs import LowestPriorities
-from podium.preemption.evictions import NEVER, VICTIM_LEAVING, Evictions, nominated_row, refused
-from podium.preemption.rules import ByPriority, Ruling
+from podium.preemption import (
+    NEVER,
+    VICTIM_LEAVING,
+    ByPriority,
+    Evictions,
+    LowestPriorities,
+    Ruling,
+    nominated_row,
+    refused,
+)
 from podium_plugins.capacity_scheduling.admission import QuotaAnswer, QuotaDemand, answer
 from podium_plugins.capacity_scheduling.ledger import QuotaLedger
 from podium_plugins.capacity_scheduling.quota import RESOURCE

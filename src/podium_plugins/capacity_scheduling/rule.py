@@ -18,7 +18,7 @@ import numpy as np
 from podium.cluster import Cluster, Mask, PlacedPod
 from podium.framework import Status
 from podium.kube import Pod
-from podium.preemption.rules import by_importance
+from podium.preemption import by_importance
 from podium_plugins.capacity_scheduling.admission import QuotaDemand, over_max, over_total
 from podium_plugins.capacity_scheduling.amounts import QuotaAmounts, request_of
 from podium_plugins.capacity_scheduling.ledger import QuotaLedger

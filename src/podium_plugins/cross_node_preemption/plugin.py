@@ -28,11 +28,17 @@ from podium.framework import (
     Status,
 )
 from podium.kube import Pod
-from podium.preemption.by_priority import objection
-from podium.preemption.dry_runs import Candidate, LowestPriorities
-from podium.preemption.evictions import Evictions, refused
-from podium.preemption.rules import ByPriority
-from podium.preemption.search import PreemptionSearch, find_candidates, no_candidates_message
+from podium.preemption import (
+    ByPriority,
+    Candidate,
+    Evictions,
+    LowestPriorities,
+    PreemptionSearch,
+    find_candidates,
+    no_candidates_message,
+    objection_to_preempting,
+    refused,
+)
 from podium_plugins.cross_node_preemption.args import CrossNodePreemptionArgs
 from podium_plugins.cross_node_preemption.search import find_across_nodes
 
@@ -59,7 +65,7 @@ class CrossNodePreemption(Plugin):
 
     def post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         self.handle.timer.preemption_attempted()
-        why_not = objection(cycle, diagnosis)
+        why_not = objection_to_preempting(cycle, diagnosis)
         if why_not:
             return refused(why_not)
         on_one, search = self._on_one_node(cycle, diagnosis)

@@ -23,10 +23,7 @@ from podium.framework import Cycle
 from podium.framework.profile import ProfileRuntime
 from podium.kube import LabelSelector, Pod
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
-from podium.preemption.dry_runs import Candidate, Harm
-from podium.preemption.evictions import was_evicted
-from podium.preemption.rules import by_importance
-from podium.preemption.search import Budgets, harm_of
+from podium.preemption import Budgets, Candidate, Harm, by_importance, harm_of, was_evicted
 from podium_plugins.cross_node_preemption.args import CrossNodePreemptionArgs
 from podium_plugins.cross_node_preemption.cluster_trial import ClusterTrial
 

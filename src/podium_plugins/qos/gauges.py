@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final
 
-from podium.framework.served import LabelValues, MetricKind, PluginMetric
+from podium.framework.plugin import LabelValues, MetricKind, PluginMetric
 from podium_plugins.qos.table import QosRow
 
 MOST_GAUGES: Final = 100

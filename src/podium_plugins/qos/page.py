@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from podium.framework.served import PageAnswer, PluginPage
+from podium.framework.plugin import PageAnswer, PluginPage
 from podium_plugins.qos.table import (
     CONTROLLER_COLUMNS,
     SLOT_COLUMNS,

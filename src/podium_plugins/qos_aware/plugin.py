@@ -38,11 +38,9 @@ from podium.framework import (
     Write,
 )
 from podium.framework.handle import Effect
-from podium.framework.served import PluginMetric, PluginPage
+from podium.framework.plugin import PluginMetric, PluginPage
 from podium.kube import Pod
-from podium.preemption.dry_runs import Candidate
-from podium.preemption.evictions import NEVER, VICTIM_LEAVING, Evictions, nominated_row, refused
-from podium.preemption.rules import Ruling
+from podium.preemption import NEVER, VICTIM_LEAVING, Candidate, Evictions, Ruling, nominated_row, refused
 from podium_plugins.qos.account import ControllerAccount
 from podium_plugins.qos.formulas import AGGREGATE, CONCURRENT, INDEPENDENT, START_OVERHEAD
 from podium_plugins.qos.gauges import controller_gauges

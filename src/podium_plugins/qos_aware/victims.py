@@ -28,7 +28,7 @@ from typing import NamedTuple
 from podium.cluster import PlacedPod
 from podium.framework import Status
 from podium.kube import Pod
-from podium.preemption.dry_runs import Candidate
+from podium.preemption import Candidate
 from podium_plugins.qos.account import TimeUse
 from podium_plugins.qos.formulas import INDEPENDENT
 from podium_plugins.qos.ledger import EXEMPT, QosLedger

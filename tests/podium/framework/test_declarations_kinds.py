@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from podium import Action, Interest, Plugin, Resource
-from podium.framework.kinds import is_plain, wrong_interest, wrong_kinds
+from podium.framework.declarations import is_plain, wrong_interest, wrong_kinds
 from podium.kube import PriorityClass
 from podium.testing import TrialCluster
 from tests.podium.cli.command import podium

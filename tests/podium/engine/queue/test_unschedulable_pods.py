@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.engine.queue.wake_times import WakeTimes
+from podium.engine.queue.unschedulable_pods import WakeTimes
 
 
 def test_the_earliest_time_of_a_pod_counts() -> None:

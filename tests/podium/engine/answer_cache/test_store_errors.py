@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from tools.kit.builders import make_node, make_pod
 
-from podium.engine.answer_cache.entry import CacheEntry
-from podium.engine.answer_cache.errors import UnexpectedErrors
+from podium.engine.answer_cache.store import CacheEntry, UnexpectedErrors
 from podium.framework import Cycle
 from tests.podium.engine.schedulers import World
 

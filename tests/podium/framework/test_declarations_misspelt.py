@@ -3,7 +3,7 @@
 import pytest
 
 from podium.framework import Plugin
-from podium.framework.misspelt import misspelt
+from podium.framework.declarations import misspelt
 from podium.plugins import PluginLoadError, load_registry
 
 HELPERS = ("points_of", "score_table", "bindings", "_scores", "rooms")
@@ -43,4 +43,4 @@ class Typo(Plugin):
 
 def test_such_a_plugin_is_refused_at_the_start() -> None:
     with pytest.raises(PluginLoadError, match='"scor_node" is no method of a plugin: did you mean score_node'):
-        load_registry(["tests.podium.framework.test_misspelt:Typo"])
+        load_registry(["tests.podium.framework.test_declarations_misspelt:Typo"])
