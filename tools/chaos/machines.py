@@ -20,7 +20,7 @@ from podium.kube import Pod
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.store.collection import ObjectChange, Stored
 from podium_cluster.controllers.volumes import PROVISIONER
 from podium_cluster.kubelets import DeviceShape

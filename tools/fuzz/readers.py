@@ -46,7 +46,7 @@ from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.http.protobuf import ProtobufError
 from podium_cluster.apiserver.http.protobuf import decode as decode_protobuf
 from podium_cluster.apiserver.kinds import POD as POD_KIND
-from podium_cluster.apiserver.presentation.tables.json_path import JsonPath, JsonPathError
+from podium_cluster.apiserver.presentation.json_path import JsonPath, JsonPathError
 from podium_cluster.apiserver.schema.rules import Correlated, rule_tree
 from podium_cluster.apiserver.schema.rules.definition_rules import rule_problems
 from podium_cluster.apiserver.store.database import DatabaseError

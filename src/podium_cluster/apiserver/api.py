@@ -16,14 +16,15 @@ import msgspec
 from podium.framework.clock import Clock
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.bootstrap import initial_objects
-from podium_cluster.apiserver.kinds import BUILT_IN, Kind, Kinds
+from podium_cluster.apiserver.kind import Kind, Kinds
+from podium_cluster.apiserver.kinds import BUILT_IN
 from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.database import Database
 from podium_cluster.apiserver.store.object_store import HISTORY, ObjectStore
 from podium_cluster.apiserver.store.selection import selection
+from podium_cluster.apiserver.write_context import WriteContext
 from podium_cluster.apiserver.writes import custom_kinds
 from podium_cluster.apiserver.writes.binding import bind
-from podium_cluster.apiserver.writes.context import WriteContext
 from podium_cluster.apiserver.writes.create import create
 from podium_cluster.apiserver.writes.delete import delete
 from podium_cluster.apiserver.writes.eviction import evict

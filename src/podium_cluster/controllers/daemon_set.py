@@ -16,8 +16,8 @@ from podium.kube.node import Node, Taint
 from podium.kube.pod import Pod, Toleration
 from podium.kube.toleration import untolerated
 from podium.placement.required_nodes import RequiredNodes
+from podium_cluster.apiserver.kinds.daemon_sets import GENERATION
 from podium_cluster.apiserver.store.collection import ObjectChange
-from podium_cluster.apiserver.writes.rules.daemon_sets import GENERATION
 from podium_cluster.controllers import revisions
 from podium_cluster.controllers.amounts import scaled
 from podium_cluster.controllers.context import ControllerContext, copied, key_of, number

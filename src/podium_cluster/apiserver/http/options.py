@@ -16,7 +16,7 @@ from podium_cluster.apiserver.errors import (
     required,
 )
 from podium_cluster.apiserver.http import bodies
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.messages import ApiRequest, Query, flag, integer
 from podium_cluster.apiserver.writes import patch
 from podium_cluster.apiserver.writes.options import DeleteOptions, WriteOptions

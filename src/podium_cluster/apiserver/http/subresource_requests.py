@@ -11,7 +11,8 @@ from podium_cluster.apiserver.errors import StatusError, method_not_allowed
 from podium_cluster.apiserver.http import bodies, write_requests
 from podium_cluster.apiserver.http.options import write_options
 from podium_cluster.apiserver.http.paths import CONTAINER_PARTS, Target
-from podium_cluster.apiserver.kinds import POD, Kind, built_in
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kinds import POD, built_in
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse, Query
 from podium_cluster.apiserver.presentation.negotiation import negotiate
 from podium_cluster.apiserver.store import storage_form

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.schema.decoding import NotPlain, struct_walk
 from podium_cluster.apiserver.schema.defaults import defaults_of
 from podium_cluster.apiserver.schema.fields import FieldType, struct_named, type_names
@@ -20,15 +20,15 @@ _SHOWN_GROUPS: Final = ("resource.k8s.io",)
 class BuiltInSchema:
     """What is known of one built-in kind; see `Schema` for what each method does."""
 
-    def __init__(self, group: str, version: str, kind: str) -> None:
-        name = type_names()[group, version, kind]
+    def __init__(self, kind: Kind) -> None:
+        name = type_names()[kind.group, kind.version, kind.kind]
         struct = struct_named(name)
         assert struct is not None, name
         self._struct = struct
-        self._keeps_empty = group in _SHOWN_GROUPS
+        self._keeps_empty = kind.group in _SHOWN_GROUPS
         self._walk = struct_walk(struct, self._keeps_empty)
         self.root = FieldType({"$ref": name})
-        self.apply_defaults = defaults_of(group, version, kind)
+        self.apply_defaults = defaults_of(kind)
 
     def take(self, obj: dict[str, Any], raw: bytes | None = None) -> list[str]:
         if raw is None or not may_repeat_fields(raw, obj):
@@ -61,4 +61,4 @@ def may_repeat_fields(raw: bytes, obj: Any) -> bool:
 
 @cache
 def built_in_schema(kind: Kind) -> BuiltInSchema:
-    return BuiltInSchema(kind.group, kind.version, kind.kind)
+    return BuiltInSchema(kind)

@@ -15,7 +15,7 @@ import msgspec
 
 from podium_cluster.apiserver.errors import Cause, invalid_value
 from podium_cluster.apiserver.go_text import go_text, go_type
-from podium_cluster.apiserver.kinds import SCALE, STATUS, Kind
+from podium_cluster.apiserver.kind import SCALE, STATUS, Kind
 from podium_cluster.apiserver.schema.builtin import may_repeat_fields
 from podium_cluster.apiserver.schema.custom_fields import drop_nulls, fill_in, prune, repeated_fields
 from podium_cluster.apiserver.schema.custom_values import problems_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.schema.builtin import built_in_schema
 from podium_cluster.apiserver.schema.custom import CustomKind
 from podium_cluster.apiserver.schema.fields import ANYTHING, FieldType, type_names

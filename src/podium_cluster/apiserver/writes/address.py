@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import Cause, bad_request, forbidden, not_found
-from podium_cluster.apiserver.kinds import NAMESPACE, Kind
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kinds import NAMESPACE
 from podium_cluster.apiserver.store.object_store import ObjectStore
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from podium.kube.json_object import JsonObject
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_GENERATED: Final = 63 - 5

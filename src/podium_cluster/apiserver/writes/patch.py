@@ -12,7 +12,7 @@ from typing import Any, Final
 from podium.framework.clock import Clock
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import StatusError, bad_request, unsupported_media_type
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.schema import schema_of
 from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.collection import Stored

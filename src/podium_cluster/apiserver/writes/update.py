@@ -17,20 +17,21 @@ from kubecel.json_equality import same_json
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import invalid, not_found
 from podium_cluster.apiserver.go_text import go_text
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kind_record import KindRules
+from podium_cluster.apiserver.kinds import rules_of
 from podium_cluster.apiserver.schema import schema_of
 from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.collection import Stored
 from podium_cluster.apiserver.store.object_store import encode
+from podium_cluster.apiserver.validation.metadata import update_causes
+from podium_cluster.apiserver.write_context import WriteContext
 from podium_cluster.apiserver.writes import field_validation, metadata, patch, written_part
 from podium_cluster.apiserver.writes.address import check_address, metadata_of
 from podium_cluster.apiserver.writes.conflict import check_update
-from podium_cluster.apiserver.writes.context import WriteContext
 from podium_cluster.apiserver.writes.create import create
 from podium_cluster.apiserver.writes.delete import finished
 from podium_cluster.apiserver.writes.options import WriteOptions
-from podium_cluster.apiserver.writes.rules import KindRules, rules_of
-from podium_cluster.apiserver.writes.validation.metadata import update_causes
 
 
 def update(

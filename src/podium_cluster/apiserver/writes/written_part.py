@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kubecel.json_equality import same_json
 from podium.kube.json_object import JsonObject
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 
 _STATUS_ONLY: Final = frozenset(
     {

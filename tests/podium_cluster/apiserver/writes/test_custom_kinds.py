@@ -9,7 +9,8 @@ import pytest
 from podium.framework.clock import ManualClock
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError
-from podium_cluster.apiserver.kinds import Kind, built_in
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kinds import built_in
 from podium_cluster.apiserver.writes.create import create
 from podium_cluster.apiserver.writes.custom_kinds import DEFINITION, FINALIZER
 from podium_cluster.apiserver.writes.options import WriteOptions
