@@ -52,7 +52,7 @@ from podium_cluster.apiserver.schema.rules.definition_rules import rule_problems
 from podium_cluster.apiserver.store.database import DatabaseError
 from podium_cluster.apiserver.store.label_selector import parse_label_selector
 from podium_cluster.apiserver.store.selection import selection
-from podium_cluster.apiserver.writes.patches.decoding import (
+from podium_cluster.apiserver.writes.patch import (
     applied_configuration,
     json_operations,
     merge_document,

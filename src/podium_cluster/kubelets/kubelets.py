@@ -18,8 +18,7 @@ from podium.kube.pod import Pod
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.kinds import NODE, POD
 from podium_cluster.apiserver.store.collection import ObjectChange
-from podium_cluster.kubelets.device_shapes import DeviceShape
-from podium_cluster.kubelets.drivers import publish
+from podium_cluster.kubelets.device_shapes import DeviceShape, publish
 from podium_cluster.kubelets.heartbeats import LeaseRenewal, write_ready
 from podium_cluster.kubelets.machines import Machine
 from podium_cluster.kubelets.metrics import serve_metrics

@@ -20,12 +20,12 @@ from podium_cluster.apiserver.messages import ApiRequest, ApiResponse, Query
 from podium_cluster.apiserver.presentation import lists, objects
 from podium_cluster.apiserver.presentation.negotiation import PLAIN, Form, negotiate
 from podium_cluster.apiserver.store.collection import Stored
+from podium_cluster.apiserver.write_context import WriteOptions
 from podium_cluster.apiserver.writes import field_validation
 from podium_cluster.apiserver.writes import patch as patches
 from podium_cluster.apiserver.writes.binding import bind
 from podium_cluster.apiserver.writes.create import create
 from podium_cluster.apiserver.writes.delete import delete
-from podium_cluster.apiserver.writes.options import WriteOptions
 from podium_cluster.apiserver.writes.update import patch_object, update
 
 _encode = msgspec.json.Encoder().encode

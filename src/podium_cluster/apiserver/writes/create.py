@@ -14,10 +14,9 @@ from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.collection import Stored
 from podium_cluster.apiserver.store.object_store import encode
 from podium_cluster.apiserver.validation.metadata import metadata_causes
-from podium_cluster.apiserver.write_context import WriteContext
+from podium_cluster.apiserver.write_context import WriteContext, WriteOptions
 from podium_cluster.apiserver.writes import field_validation, metadata
-from podium_cluster.apiserver.writes.address import admit_namespace, check_namespace, metadata_of
-from podium_cluster.apiserver.writes.options import WriteOptions
+from podium_cluster.apiserver.writes.metadata import admit_namespace, check_namespace, metadata_of
 
 _GENERATED_NAME_ATTEMPTS = 8
 

@@ -15,9 +15,8 @@ from podium_cluster.apiserver.kinds import NAMESPACE, rules_of
 from podium_cluster.apiserver.store.collection import Stored
 from podium_cluster.apiserver.store.object_store import encode
 from podium_cluster.apiserver.timestamps import seconds_of, timestamp
-from podium_cluster.apiserver.write_context import WriteContext
+from podium_cluster.apiserver.write_context import DeleteOptions, WriteContext
 from podium_cluster.apiserver.writes.conflict import check_deletion
-from podium_cluster.apiserver.writes.options import DeleteOptions
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"

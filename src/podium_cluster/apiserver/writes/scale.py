@@ -12,10 +12,9 @@ from podium_cluster.apiserver.kinds import rules_of
 from podium_cluster.apiserver.kinds.replica_sets import SCALE_RECORD
 from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.collection import Stored
-from podium_cluster.apiserver.write_context import WriteContext
+from podium_cluster.apiserver.write_context import WriteContext, WriteOptions
 from podium_cluster.apiserver.writes import patch
 from podium_cluster.apiserver.writes.conflict import modified
-from podium_cluster.apiserver.writes.options import WriteOptions
 from podium_cluster.apiserver.writes.update import replace
 
 SCALE: Final = SCALE_RECORD.kind

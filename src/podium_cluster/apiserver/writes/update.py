@@ -5,18 +5,21 @@
 
 A write that changes nothing stores nothing: its answer has the resourceVersion that was there. An update that takes
 the last finalizer off an object marked for deletion removes it.
+
+A status update of most kinds may change labels and annotations too, because kubelets and old controllers do; newer
+kinds let it change nothing else.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from kubecel.json_equality import same_json
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import invalid, not_found
-from podium_cluster.apiserver.go_text import go_text
+from podium_cluster.apiserver.go_json import go_text
 from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.kind_record import KindRules
 from podium_cluster.apiserver.kinds import rules_of
@@ -25,13 +28,22 @@ from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.collection import Stored
 from podium_cluster.apiserver.store.object_store import encode
 from podium_cluster.apiserver.validation.metadata import update_causes
-from podium_cluster.apiserver.write_context import WriteContext
-from podium_cluster.apiserver.writes import field_validation, metadata, patch, written_part
-from podium_cluster.apiserver.writes.address import check_address, metadata_of
+from podium_cluster.apiserver.write_context import WriteContext, WriteOptions
+from podium_cluster.apiserver.writes import field_validation, metadata, patch
 from podium_cluster.apiserver.writes.conflict import check_update
 from podium_cluster.apiserver.writes.create import create
 from podium_cluster.apiserver.writes.delete import finished
-from podium_cluster.apiserver.writes.options import WriteOptions
+from podium_cluster.apiserver.writes.metadata import check_address, metadata_of
+
+_STATUS_ONLY: Final = frozenset(
+    {
+        "resourceclaims.resource.k8s.io",
+        "volumeattachments.storage.k8s.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
+    }
+)
+_KEEPS_LABELS: Final = frozenset({"deployments.apps"})
+_MANAGED: Final = ("managedFields", "resourceVersion")
 
 
 def update(
@@ -102,7 +114,7 @@ def replace(
     before = old.decode()
     obj = storage_form.to_storage(kind, obj)
     metadata.carry_over(meta, before["metadata"])
-    obj = written_part.merged(kind, obj, before, subresource)
+    obj = _with_written_part(kind, obj, before, subresource)
     meta = obj["metadata"]
     if subresource == "status":
         rules.prepare_for_status(obj, before, context)
@@ -115,7 +127,7 @@ def replace(
     if refused := [cause for cause in causes if not cause.ratcheted]:
         raise invalid(kind, old.name, refused)
     schema_of(kind).drop_empty(obj)
-    if rules.generation and not subresource and written_part.spec_changed(kind, obj, before):
+    if rules.generation and not subresource and _spec_changed(kind, obj, before):
         meta["generation"] = before["metadata"].get("generation", 0) + 1
     obj["kind"], obj["apiVersion"] = old.kind.kind, old.kind.api_version
     meta["resourceVersion"] = str(old.revision)
@@ -125,3 +137,49 @@ def replace(
         return encode(old.kind, obj, old.revision)
     stored = context.store.put(old.kind, obj)
     return context.store.remove(kind, old.namespace, old.name) if finished(obj) else stored
+
+
+def _with_written_part(kind: Kind, new: JsonObject, old: JsonObject, subresource: str) -> JsonObject:
+    """The next state: what was written where it may be, what is stored elsewhere."""
+    if subresource == "status":
+        metadata = new["metadata"]
+        if kind.custom or kind.stored_in in _STATUS_ONLY:
+            metadata = {**old["metadata"], **{key: metadata[key] for key in _MANAGED if key in metadata}}
+        elif kind.stored_in in _KEEPS_LABELS:
+            metadata = {key: value for key, value in metadata.items() if key != "labels"}
+            if "labels" in old["metadata"]:
+                metadata["labels"] = old["metadata"]["labels"]
+        found = {**old, "metadata": metadata}
+        return _with_status(found, new)
+    if subresource == "finalize":
+        finalizers = (new.get("spec") or {}).get("finalizers")
+        spec = {**(old.get("spec") or {}), "finalizers": finalizers}
+        if not finalizers:
+            del spec["finalizers"]
+        return {**old, "metadata": new["metadata"], "spec": spec}
+    if kind.has_status:
+        return _with_status(new, old)
+    return new
+
+
+def _spec_changed(kind: Kind, new: JsonObject, old: JsonObject) -> bool:
+    """Whether the change counts in metadata.generation; custom resources count all but metadata and status."""
+    if kind.custom or kind.plural == "endpointslices":
+        return _differ(_without(new), _without(old))
+    return _differ(new.get("spec"), old.get("spec"))
+
+
+def _differ(new: Any, old: Any) -> bool:
+    return new != old or not same_json(new, old)
+
+
+def _with_status(obj: JsonObject, source: JsonObject) -> JsonObject:
+    if "status" in source:
+        obj["status"] = source["status"]
+    else:
+        obj.pop("status", None)
+    return obj
+
+
+def _without(obj: JsonObject) -> JsonObject:
+    return {key: value for key, value in obj.items() if key not in ("metadata", "status", "kind", "apiVersion")}

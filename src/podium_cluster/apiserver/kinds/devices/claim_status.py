@@ -54,6 +54,16 @@ _NOT_NORMAL: Final = (
 )
 _SOURCES: Final = ("FromClaim", "FromClass")
 _INTERFACE_LENGTH, _HARDWARE_LENGTH, _MOST_ADDRESSES = 256, 128, 16
+_STATUSES: Final = ("False", "True", "Unknown")
+_REASON_LENGTH, _MESSAGE_LENGTH = 1 << 10, 32 << 10
+_REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+_NOT_REASON: Final = (
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
+    "characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or "
+    f"'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '{_REASON}')"
+)
+_NOT_ADDRESS: Final = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
+_LEADING_ZEROS: Final = re.compile(r"(?<![0-9A-Fa-f])0+(?=[0-9A-Fa-f])")
 
 
 def resource_claim_status(new: Obj, old: Obj) -> Causes:
@@ -179,16 +189,6 @@ def _config(path: str, config: Obj, names: Collection[str]) -> Causes:
     yield from configuration(path, config)
 
 
-_STATUSES: Final = ("False", "True", "Unknown")
-_REASON_LENGTH, _MESSAGE_LENGTH = 1 << 10, 32 << 10
-_REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
-_NOT_REASON: Final = (
-    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
-    "characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or "
-    f"'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '{_REASON}')"
-)
-
-
 def _conditions(path: str, given: Sequence[dict[str, Any]]) -> Causes:
     """Each condition in the form that newer kinds share, and each type once."""
     seen: set[str] = set()
@@ -218,10 +218,6 @@ def _condition(path: str, condition: Obj) -> Causes:
         yield too_long(f"{path}.reason", _REASON_LENGTH)
     if len(condition.get("message", "").encode()) > _MESSAGE_LENGTH:
         yield too_long(f"{path}.message", _MESSAGE_LENGTH)
-
-
-_NOT_ADDRESS: Final = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
-_LEADING_ZEROS: Final = re.compile(r"(?<![0-9A-Fa-f])0+(?=[0-9A-Fa-f])")
 
 
 def _interface_address(path: str, value: str) -> Causes:

@@ -31,6 +31,12 @@ UPDATABLE: Final = (
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
 )
 MAY_CHANGE: Final = f"pod updates may not change fields other than {','.join(UPDATABLE)}"
+_NO_CLAIM: Final = "must match the name of an entry in `spec.resourceClaims`"
+_NO_CONTAINER: Final = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
+_NO_RESOURCE: Final = (
+    "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
+    "spec.containers.resources.requests"
+)
 
 
 def pod_update(new: Obj, old: Obj) -> Causes:
@@ -173,14 +179,6 @@ def _take_back(undone: dict[str, Any], before: Obj, name: str) -> None:
 
 def _different(after: Obj, before: Obj) -> set[str]:
     return {name for name in {*after, *before} if after.get(name) != before.get(name)}
-
-
-_NO_CLAIM: Final = "must match the name of an entry in `spec.resourceClaims`"
-_NO_CONTAINER: Final = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
-_NO_RESOURCE: Final = (
-    "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
-    "spec.containers.resources.requests"
-)
 
 
 def pod_claim_status(new: Obj, _old: Obj) -> Causes:
