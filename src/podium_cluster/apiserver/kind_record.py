@@ -8,7 +8,7 @@ hold for every kind's metadata (validation/metadata.py). A kind says nothing abo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -42,9 +42,9 @@ def _deletable(stored: Stored) -> None:
 
 
 class KindRules(msgspec.Struct, frozen=True):
-    """`generation`: changes of the spec are counted in metadata.generation. `status_on_create`: who creates may write
-    the status too. `update_creates`: a PUT of what does not exist creates it. `update_needs_version`: a PUT must
-    say which resourceVersion it replaces. `returns_deleted`: a DELETE answers with the object, not a Status."""
+    """`status_on_create`: who creates may write the status too. `update_creates`: a PUT of what does not exist creates it.
+    `update_needs_version`: a PUT must say which resourceVersion it replaces. `returns_deleted`: a DELETE answers with
+    the object, not a Status."""
 
     prepare_for_create: Callable[[JsonObject, WriteContext], None] = _leave
     prepare_for_update: Callable[[JsonObject, JsonObject, WriteContext], None] = _leave_both
@@ -59,7 +59,10 @@ class KindRules(msgspec.Struct, frozen=True):
     name_errors: Callable[[str], Sequence[str]] = dns_subdomain_errors
     grace_seconds: Callable[[JsonObject, int | None], int] | None = None
     """How long a deletion waits, from the object and from what the request asked for; None: it never does."""
-    generation: bool = False
+    generation: Literal["", "spec", "whole object"] = ""
+    """What is counted in metadata.generation: changes of the spec, or of all but metadata and status; "": nothing."""
+    metadata_with_status: Literal["all", "all but labels", "none"] = "all"
+    """Which metadata a write of the status may change. Kubelets and old controllers change labels and annotations."""
     status_on_create: bool = False
     update_creates: bool = False
     update_needs_version: bool = False

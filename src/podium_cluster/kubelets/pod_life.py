@@ -27,9 +27,8 @@ from podium_cluster.apiserver.kinds import POD, built_in
 from podium_cluster.apiserver.write_context import WriteOptions
 from podium_cluster.apiserver.writes.update import update
 from podium_cluster.kubelets import pod_status
-from podium_cluster.kubelets.admission import Rejection, host_ports, rejection
 from podium_cluster.kubelets.declared import declared
-from podium_cluster.kubelets.machines import Key, Machine, PodRun
+from podium_cluster.kubelets.machines import Key, Machine, PodRun, Rejection, host_ports, rejection
 from podium_cluster.kubelets.shapes import address, pod_prefix
 from podium_cluster.kubelets.timeline import Timeline
 from podium_cluster.kubelets.usage import drawn_usage

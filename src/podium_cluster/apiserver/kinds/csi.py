@@ -110,6 +110,8 @@ VOLUME_ATTACHMENT: Final = KindRecord(
     built_in_kind(
         "storage.k8s.io/v1", "VolumeAttachment volumeattachments", STATUS, cluster=True, defaults=VOLUME_DEFAULTS
     ),
-    KindRules(returns_deleted=True, update_needs_version=True, empty_status={"attached": False}),
+    KindRules(
+        returns_deleted=True, update_needs_version=True, metadata_with_status="none", empty_status={"attached": False}
+    ),
     KindTable(_ATTACHMENT, _attachment),
 )

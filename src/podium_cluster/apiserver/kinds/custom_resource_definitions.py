@@ -72,7 +72,8 @@ CUSTOM_RESOURCE_DEFINITION: Final = KindRecord(
         validate=partial(checked, definition_causes),
         validate_update=partial(checked, definition_update_causes),
         validate_status=partial(checked, definition_update_causes),
-        generation=True,
+        generation="spec",
+        metadata_with_status="none",
         update_needs_version=True,
     ),
 )
@@ -85,6 +86,7 @@ def rules_of_custom(kind: CustomKind) -> KindRules:
         validate=partial(checked, kind.schema.validate),
         validate_update=partial(checked, kind.schema.validate_update),
         validate_status=partial(checked, kind.schema.validate_status),
-        generation=True,
+        generation="whole object",
+        metadata_with_status="none",
         update_needs_version=True,
     )

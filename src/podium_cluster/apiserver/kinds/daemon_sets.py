@@ -155,7 +155,7 @@ DAEMON_SET: Final = KindRecord(
         prepare_for_update=_prepare_for_update,
         validate=_check,
         validate_update=_check_update,
-        generation=True,
+        generation="spec",
         empty_status={
             "currentNumberScheduled": 0,
             "numberMisscheduled": 0,

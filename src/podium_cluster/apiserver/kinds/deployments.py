@@ -115,6 +115,12 @@ DEPLOYMENT: Final = KindRecord(
             {"apps.v1.DeploymentStrategy": _strategy_defaults},
         ),
     ),
-    KindRules(generation=True, validate=_check, validate_update=_check_update, empty_status={}),
+    KindRules(
+        generation="spec",
+        metadata_with_status="all but labels",
+        validate=_check,
+        validate_update=_check_update,
+        empty_status={},
+    ),
     KindTable(_COLUMNS, _cells),
 )

@@ -72,6 +72,6 @@ ENDPOINT_SLICE: Final = KindRecord(
         "EndpointSlice endpointslices",
         defaults=Defaults({"discovery.v1.EndpointPort": {"name": "", "protocol": "TCP"}}),
     ),
-    KindRules(generation=True),
+    KindRules(generation="whole object"),
     KindTable(_ENDPOINT_SLICE, _endpoint_slice),
 )

@@ -208,7 +208,7 @@ JOB: Final = KindRecord(
         prepare_for_create=_prepare_for_create,
         validate=_check,
         validate_update=_check_update,
-        generation=True,
+        generation="spec",
         empty_status={},
     ),
     KindTable(_COLUMNS, _cells),

@@ -66,7 +66,7 @@ POD_DISRUPTION_BUDGET: Final = KindRecord(
         validate=_check,
         validate_update=_check_update,
         name_errors=path_segment_errors,
-        generation=True,
+        generation="spec",
         update_needs_version=True,
         empty_status={"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0},
     ),

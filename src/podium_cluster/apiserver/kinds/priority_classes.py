@@ -138,7 +138,7 @@ PRIORITY_CLASS_RECORD: Final = KindRecord(
         validate=_check,
         validate_update=_check_update,
         check_deletion=_check_deletion,
-        generation=True,
+        generation="spec",
     ),
     KindTable(_COLUMNS, _cells),
 )

@@ -90,7 +90,7 @@ REPLICATION_CONTROLLER: Final = KindRecord(
         fields=Fields(("status.replicas",), _field_values),
         defaults=POD_DEFAULTS | Defaults(rules={"core.v1.ReplicationController": _replication_controller}),
     ),
-    KindRules(generation=True, empty_status={"replicas": 0}),
+    KindRules(generation="spec", empty_status={"replicas": 0}),
     KindTable(_REPLICAS, _replicas(lambda spec: label_cell(spec.get("selector")))),
 )
 REPLICA_SET: Final = KindRecord(
@@ -103,7 +103,7 @@ REPLICA_SET: Final = KindRecord(
         categories="all",
         defaults=POD_DEFAULTS | Defaults({"apps.v1.ReplicaSetSpec": {"replicas": 1}}),
     ),
-    KindRules(generation=True, validate=_check, validate_update=_check_update, empty_status={"replicas": 0}),
+    KindRules(generation="spec", validate=_check, validate_update=_check_update, empty_status={"replicas": 0}),
     KindTable(_REPLICAS, _replicas(lambda spec: selector_cell(spec.get("selector")))),
 )
 SCALE_RECORD: Final = KindRecord(

@@ -122,7 +122,7 @@ STATEFUL_SET: Final = KindRecord(
         ),
     ),
     KindRules(
-        generation=True,
+        generation="spec",
         validate=_check,
         validate_update=_check_update,
         empty_status={"replicas": 0, "availableReplicas": 0},

@@ -35,14 +35,6 @@ from podium_cluster.apiserver.writes.create import create
 from podium_cluster.apiserver.writes.delete import finished
 from podium_cluster.apiserver.writes.metadata import check_address, metadata_of
 
-_STATUS_ONLY: Final = frozenset(
-    {
-        "resourceclaims.resource.k8s.io",
-        "volumeattachments.storage.k8s.io",
-        "customresourcedefinitions.apiextensions.k8s.io",
-    }
-)
-_KEEPS_LABELS: Final = frozenset({"deployments.apps"})
 _MANAGED: Final = ("managedFields", "resourceVersion")
 
 
@@ -114,7 +106,7 @@ def replace(
     before = old.decode()
     obj = storage_form.to_storage(kind, obj)
     metadata.carry_over(meta, before["metadata"])
-    obj = _with_written_part(kind, obj, before, subresource)
+    obj = _with_written_part(kind, rules, obj, before, subresource)
     meta = obj["metadata"]
     if subresource == "status":
         rules.prepare_for_status(obj, before, context)
@@ -127,7 +119,7 @@ def replace(
     if refused := [cause for cause in causes if not cause.ratcheted]:
         raise invalid(kind, old.name, refused)
     schema_of(kind).drop_empty(obj)
-    if rules.generation and not subresource and _spec_changed(kind, obj, before):
+    if rules.generation and not subresource and _counts(rules, obj, before):
         meta["generation"] = before["metadata"].get("generation", 0) + 1
     obj["kind"], obj["apiVersion"] = old.kind.kind, old.kind.api_version
     meta["resourceVersion"] = str(old.revision)
@@ -139,13 +131,13 @@ def replace(
     return context.store.remove(kind, old.namespace, old.name) if finished(obj) else stored
 
 
-def _with_written_part(kind: Kind, new: JsonObject, old: JsonObject, subresource: str) -> JsonObject:
+def _with_written_part(kind: Kind, rules: KindRules, new: JsonObject, old: JsonObject, subresource: str) -> JsonObject:
     """The next state: what was written where it may be, what is stored elsewhere."""
     if subresource == "status":
         metadata = new["metadata"]
-        if kind.custom or kind.stored_in in _STATUS_ONLY:
+        if rules.metadata_with_status == "none":
             metadata = {**old["metadata"], **{key: metadata[key] for key in _MANAGED if key in metadata}}
-        elif kind.stored_in in _KEEPS_LABELS:
+        elif rules.metadata_with_status == "all but labels":
             metadata = {key: value for key, value in metadata.items() if key != "labels"}
             if "labels" in old["metadata"]:
                 metadata["labels"] = old["metadata"]["labels"]
@@ -162,9 +154,9 @@ def _with_written_part(kind: Kind, new: JsonObject, old: JsonObject, subresource
     return new
 
 
-def _spec_changed(kind: Kind, new: JsonObject, old: JsonObject) -> bool:
-    """Whether the change counts in metadata.generation; custom resources count all but metadata and status."""
-    if kind.custom or kind.plural == "endpointslices":
+def _counts(rules: KindRules, new: JsonObject, old: JsonObject) -> bool:
+    """Whether the change counts in metadata.generation."""
+    if rules.generation == "whole object":
         return _differ(_without(new), _without(old))
     return _differ(new.get("spec"), old.get("spec"))
 

@@ -31,6 +31,6 @@ def _check_update(new: Obj, _old: Obj) -> Causes:
 
 DEVICE_CLASS_RECORD: Final = KindRecord(
     DEVICE_CLASS,
-    KindRules(validate=_check, validate_update=_check_update, returns_deleted=True, generation=True),
+    KindRules(validate=_check, validate_update=_check_update, returns_deleted=True, generation="spec"),
     KindTable((NAME, AGE), name_and_age),
 )

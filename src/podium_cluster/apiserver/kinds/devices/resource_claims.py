@@ -237,6 +237,7 @@ RESOURCE_CLAIM_RECORD: Final = KindRecord(
         validate=_check_claim,
         validate_update=_check_claim_update,
         validate_status=resource_claim_status,
+        metadata_with_status="none",
         returns_deleted=True,
         empty_status={},
     ),

@@ -274,7 +274,7 @@ RESOURCE_SLICE_RECORD: Final = KindRecord(
         validate=_check,
         validate_update=_check_update,
         returns_deleted=True,
-        generation=True,
+        generation="spec",
     ),
     KindTable(_COLUMNS, _cells),
 )

@@ -136,7 +136,7 @@ POD_RECORD: Final = KindRecord(
         validate_update=pod_update,
         validate_status=pod_claim_status,
         grace_seconds=_grace_seconds,
-        generation=True,
+        generation="spec",
         returns_deleted=True,
     ),
     POD_TABLE,
