@@ -42,9 +42,9 @@ def _deletable(stored: Stored) -> None:
 
 
 class KindRules(msgspec.Struct, frozen=True):
-    """`status_on_create`: who creates may write the status too. `update_creates`: a PUT of what does not exist creates it.
-    `update_needs_version`: a PUT must say which resourceVersion it replaces. `returns_deleted`: a DELETE answers with
-    the object, not a Status."""
+    """`status_on_create`: who creates may write the status too. `update_creates`: a PUT of what does not exist creates
+    it. `update_needs_version`: a PUT must say which resourceVersion it replaces. `returns_deleted`: a DELETE answers
+    with the object, not a Status."""
 
     prepare_for_create: Callable[[JsonObject, WriteContext], None] = _leave
     prepare_for_update: Callable[[JsonObject, JsonObject, WriteContext], None] = _leave_both
