@@ -61,8 +61,8 @@ class Subresource(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True, dict=True, cache_hash=True):
-    """One kind in one version. `collection` names its place in the store where that is not its own, `kept_as` the kind
-    in whose form its objects are kept there."""
+    """One kind in one version. `collection` names its place in the store where that is not its own; `stored_as` is the
+    kind in whose form its objects are kept there."""
 
     group: str
     version: str
@@ -78,7 +78,7 @@ class Kind(msgspec.Struct, frozen=True, dict=True, cache_hash=True):
     custom: bool = False
     inert: bool = False
     """Whether nothing in an embedded cluster acts on it: it is stored, and that is all."""
-    kept_as: "Kind | None" = None
+    stored_as: "Kind | None" = None
     fields: Fields = NO_FIELDS
     defaults: Defaults = NO_DEFAULTS
 
@@ -177,7 +177,7 @@ def built_in_kind(
     cluster: bool = False,
     verbs: tuple[str, ...] = ALL_VERBS,
     inert: bool = False,
-    kept_as: Kind | None = None,
+    stored_as: Kind | None = None,
     fields: Fields = NO_FIELDS,
     defaults: Defaults = NO_DEFAULTS,
 ) -> Kind:
@@ -195,9 +195,9 @@ def built_in_kind(
         tuple(categories.split()),
         parts,
         verbs,
-        kept_as.stored_in if kept_as is not None else "",
+        stored_as.stored_in if stored_as is not None else "",
         inert=inert,
-        kept_as=kept_as,
+        stored_as=stored_as,
         fields=fields,
         defaults=defaults,
     )

@@ -1,4 +1,4 @@
-"""What drivers of storage bring: CSIDrivers, CSINodes, CSIStorageCapacities and VolumeAttachments."""
+"""CSIDrivers, CSINodes, CSIStorageCapacities and VolumeAttachments: objects that drivers of storage bring."""
 
 from __future__ import annotations
 

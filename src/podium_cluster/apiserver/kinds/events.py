@@ -79,7 +79,7 @@ EVENT_OF_EVENTS_GROUP: Final = built_in_kind(
     "events.k8s.io/v1",
     "Event events",
     short="ev",
-    kept_as=EVENT,
+    stored_as=EVENT,
     fields=Fields((*_REGARDED, "reason", "reportingController", "source", "type"), _field_values),
 )
 

@@ -36,20 +36,20 @@ _CORE_ALWAYS: Final[dict[str, Any]] = {
 
 def storage_kind(kind: Kind) -> Kind:
     """The kind in whose form objects of this kind are kept."""
-    return kind.kept_as or kind
+    return kind.stored_as or kind
 
 
 def to_storage(kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
     """The object in the form it is kept in; may be the same dictionary."""
     if kind.stored_in != _EVENTS:
         return obj
-    renamed = obj if kind.kept_as is None else {_CORE_NAMES.get(key, key): value for key, value in obj.items()}
+    renamed = obj if kind.stored_as is None else {_CORE_NAMES.get(key, key): value for key, value in obj.items()}
     return {**renamed, **{key: value for key, value in _CORE_ALWAYS.items() if renamed.get(key) is None}}
 
 
 def from_storage(kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
     """A kept object in the form of `kind`; may be the same dictionary."""
-    if kind.stored_in == _EVENTS and kind.kept_as is not None:
+    if kind.stored_in == _EVENTS and kind.stored_as is not None:
         obj = {
             _NEW_NAMES.get(key, key): value
             for key, value in obj.items()
