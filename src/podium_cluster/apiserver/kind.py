@@ -16,7 +16,6 @@ ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patc
 ONLY_CREATE: Final = ("create",)
 PART_VERBS: Final = ("get", "patch", "update")
 
-
 FieldValues = tuple[str, ...]
 
 
