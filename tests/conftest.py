@@ -12,7 +12,7 @@ from tools.kit.effort import examples
 from tools.testbed.availability import SKIP_PREFIX, skip_or_fail
 from tools.testbed.build import CHARTS, CONTROL_PLANE, MEASURED_LOAD, programs
 
-from podium.engine.answer_cache.errors import UnexpectedErrors
+from podium.engine.answer_cache.store import UnexpectedErrors
 from tools.testbed import ControlPlane, TestbedUnavailable
 
 settings.register_profile(

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 WAY = (ROOT / "docs/explanation/the-way-of-a-pod.md").read_text()
-MOST_HOPS = 15
+MOST_HOPS = 25
 
 
 def rows(heading: str, text: str = TEXT) -> list[list[str]]:

@@ -74,8 +74,8 @@ if TYPE_CHECKING:
     from podium.framework.handle import Effect
     from podium.framework.nominator import Nominator
     from podium.framework.object_problems import ObjectProblems, custom_reference
+    from podium.framework.plugin import LabelValues, MetricKind, PageAnswer, PluginMetric, PluginPage
     from podium.framework.row_numbers import RowNumbers
-    from podium.framework.served import LabelValues, MetricKind, PageAnswer, PluginMetric, PluginPage
     from podium.framework.waiting import WaitingPod
     from podium.kube import DecodeError, Node, Pod, decode_documents
     from podium.placement.resource_usage import DEFAULT_RESOURCES, ResourceSpec
@@ -150,7 +150,7 @@ _HOME = {
         "custom_reference",
     ),
     "podium.framework.row_numbers": ("RowNumbers",),
-    "podium.framework.served": (
+    "podium.framework.plugin": (
         "LabelValues",
         "MetricKind",
         "PageAnswer",

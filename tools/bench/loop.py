@@ -22,6 +22,7 @@ from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework.clock import ManualClock
 from podium.framework.cycle import Cycle
+from podium.framework.handle import Driver
 from podium.kube import Pod
 from tools.bench.api import ApiStandIn
 from tools.bench.steady_load import SteadyLoad
@@ -63,7 +64,14 @@ class WorkloadRun:
         self.api = ApiStandIn(self.clock)
         self.load = SteadyLoad()
         self.scheduler = Scheduler(
-            config, registry, clock=self.clock, writer=self.api, listener=self.api, load=self.load
+            config,
+            registry,
+            Driver(
+                clock=self.clock,
+                writer=self.api,
+                load=self.load,
+            ),
+            self.api,
         )
         self.api.intake = self.scheduler.intake
         self.on_phase = on_phase

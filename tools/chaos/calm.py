@@ -28,10 +28,9 @@ from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock
 from podium.framework.cycle import Cycle
-from podium.framework.handle import Handle
+from podium.framework.handle import Driver, EngineState, Handle
 from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
-from podium.framework.waiting import WaitingPods
 from podium.kube import (
     DeviceClass,
     Node,
@@ -212,7 +211,7 @@ def placeable_pods(truth: Truth, config: SchedulerConfig, registry: Registry, cl
             cluster.objects.pending_pods.set(pod.key, pod)
             nominator.nominate(pod)
     handle = Handle(
-        cluster, clock, random.Random(0), nominator, WaitingPods(), Unwritten(), activate=lambda _pods: None
+        Driver(clock=clock, writer=Unwritten(), rng=random.Random(0)), EngineState(cluster=cluster, nominator=nominator)
     )
     runtime = ProfileRuntime(config.profiles[0], registry, handle)
     sampling = Sampling(config.percentage_of_nodes_to_score, False)

@@ -46,13 +46,13 @@ from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.http.protobuf import ProtobufError
 from podium_cluster.apiserver.http.protobuf import decode as decode_protobuf
 from podium_cluster.apiserver.kinds import POD as POD_KIND
-from podium_cluster.apiserver.presentation.tables.json_path import JsonPath, JsonPathError
+from podium_cluster.apiserver.presentation.json_path import JsonPath, JsonPathError
 from podium_cluster.apiserver.schema.rules import Correlated, rule_tree
 from podium_cluster.apiserver.schema.rules.definition_rules import rule_problems
 from podium_cluster.apiserver.store.database import DatabaseError
 from podium_cluster.apiserver.store.label_selector import parse_label_selector
 from podium_cluster.apiserver.store.selection import selection
-from podium_cluster.apiserver.writes.patches.decoding import (
+from podium_cluster.apiserver.writes.patch import (
     applied_configuration,
     json_operations,
     merge_document,

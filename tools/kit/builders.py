@@ -10,8 +10,7 @@ import msgspec
 
 from podium.cluster import Cluster
 from podium.framework import Handle, ManualClock, Plugin
-from podium.framework.nominator import Nominator
-from podium.framework.waiting import WaitingPods
+from podium.framework.handle import Driver, EngineState
 from podium.kube import Node, Pod
 from podium.testing.memory_writer import MemoryWriter
 
@@ -97,13 +96,8 @@ def make_cluster(nodes: Iterable[Node], pods: Iterable[Pod] = (), objects: Itera
 
 def make_handle(cluster: Cluster) -> Handle:
     return Handle(
-        cluster,
-        ManualClock(1_000_000.0),
-        random.Random(0),
-        Nominator(),
-        WaitingPods(),
-        MemoryWriter(at_once=True),
-        activate=lambda pods: None,
+        Driver(clock=ManualClock(1_000_000.0), writer=MemoryWriter(at_once=True), rng=random.Random(0)),
+        EngineState(cluster=cluster),
     )
 
 

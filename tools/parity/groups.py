@@ -24,7 +24,7 @@ from podium.config import default_config
 from podium.config.feature_gates import read_gates
 from podium.engine.scheduler import Scheduler
 from podium.framework import ManualClock, Nomination
-from podium.framework.handle import Preemptor
+from podium.framework.handle import Driver, Preemptor
 from podium.kube import KINDS, Condition, KubeObject, Pod, PodGroup, decode_json
 from podium.plugins import load_registry
 from podium.testing.memory_writer import MemoryWriter
@@ -251,10 +251,12 @@ def podium_decisions(objects: Sequence[Obj], plan: GroupPlan) -> GroupDecisions:
     scheduler = Scheduler(
         default_config(registry, gates),
         registry,
-        clock=ManualClock(1_800_000_000.0),
-        writer=recorder,
-        listener=recorder,
-        rng=random.Random(0),
+        Driver(
+            clock=ManualClock(1_800_000_000.0),
+            writer=recorder,
+            rng=random.Random(0),
+        ),
+        recorder,
         parity=True,
         on_group_condition=recorder.group_condition,
     )

@@ -13,10 +13,9 @@ from podium.config.resolved import SchedulerConfig
 from podium.engine import explain as engine
 from podium.engine.sampling import Sampling
 from podium.framework.clock import SystemClock
-from podium.framework.handle import Handle
+from podium.framework.handle import Driver, EngineState, Handle
 from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
-from podium.framework.waiting import WaitingPods
 from podium.kube import KINDS, KubeObject, Node, Pod, decode_json
 from podium.kube.claim_status import claims_of_pod
 from podium.placement.devices import allocate
@@ -112,13 +111,8 @@ def _explain_from(start: int, objects: list[KubeObject], pod: Pod, config: Sched
     served = {each.scheduler_name for each in config.profiles}
     cluster = engine.build_cluster(objects, pod, served, nominator)
     handle = Handle(
-        cluster,
-        SystemClock(),
-        random.Random(0),
-        nominator,
-        WaitingPods(),
-        engine.Unwritten(),
-        activate=lambda _pods: None,
+        Driver(clock=SystemClock(), writer=engine.Unwritten(), rng=random.Random(0)),
+        EngineState(cluster=cluster, nominator=nominator),
     )
     sampling = Sampling(config.percentage_of_nodes_to_score, parity=True, next_start=start)
     return engine.explain_in(ProfileRuntime(profile, load_registry(), handle), pod, sampling)

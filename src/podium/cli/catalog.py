@@ -12,7 +12,7 @@ from podium.cli.plugin_groups import GROUPS, OTHERS, group_of, purpose_of
 from podium.config.defaults import DEFAULT_PLUGINS
 from podium.config.durations import encode_hook
 from podium.framework import Plugin
-from podium.framework.plugin import POINT_METHODS
+from podium.framework.extension_points import EXTENSION_POINTS
 from podium.kube.printable import printable
 from podium.plugins import installed_plugins
 
@@ -41,7 +41,7 @@ def catalog(registry: Mapping[str, type[Plugin]]) -> list[CatalogEntry]:
     return [
         CatalogEntry(
             name=name,
-            points=[point for point in POINT_METHODS if point in plugin.points],
+            points=[point for point in EXTENSION_POINTS if point in plugin.points],
             weight=(_DEFAULT_WEIGHTS.get(name) or 1) if "score" in plugin.points else None,
             args=_defaults(plugin.Args),
             origin="in-tree" if name in packages.plugins() else distributions.get(plugin, "--plugin"),

@@ -21,7 +21,7 @@ from podium.client.reflector import Reflector
 from podium.client.resource import RESOURCES, WATCHED, ApiResource, NoSuchKindError, find_resource
 from podium.config.feature_gates import Gate
 from podium.engine.intake import Intake
-from podium.framework.kinds import is_plain
+from podium.framework.declarations import is_plain
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod, PodGroup
 from podium.kube.bounds import UNDECODABLE

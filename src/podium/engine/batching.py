@@ -63,18 +63,12 @@ class Batch:
         self._last_node = ""
         self.attempts: Counter[str] = Counter()
         self.flushes: Counter[str] = Counter()
-        self.hint = runtime.timer.timed_node_hint(self._hint if self.signs else self._no_hint)
-        self.store = runtime.timer.timed_store(self._store if self.signs else self._only_count)
 
-    def _no_hint(self, _cycle: Cycle, _number: int) -> str:
-        self.attempts[NO_HINT] += 1
-        return ""
-
-    def _only_count(self, _cycle: Cycle, _number: int, _row: int, feasible: int, _scored: Scored) -> None:
-        self.flushes[POD_NOT_BATCHABLE if feasible > 1 else EMPTY_LIST] += 1
+    def hint(self, cycle: Cycle, number: int) -> str:
+        """The node to try first in the scheduling cycle of this number; empty: none in particular."""
+        return self._runtime.timer.time_node_hint(self._hint, cycle, number)
 
     def _hint(self, cycle: Cycle, number: int) -> str:
-        """The node to try first in the scheduling cycle of this number; empty: none in particular."""
         hint = self._next_best(cycle, number) if self._heap else ""
         if not hint:
             self.attempts[NO_HINT] += 1
@@ -109,8 +103,14 @@ class Batch:
         finally:
             cycle.forget_notes()
 
-    def _store(self, cycle: Cycle, number: int, row: int, feasible: int, scored: Scored) -> None:
+    def store(self, cycle: Cycle, number: int, row: int, feasible: int, scored: Scored) -> None:
         """Note the node that was chosen, and the scores of all that were feasible, where there are several."""
+        self._runtime.timer.time_store(self._store, cycle, number, row, feasible, scored)
+
+    def _store(self, cycle: Cycle, number: int, row: int, feasible: int, scored: Scored) -> None:
+        if not self.signs:
+            self.flushes[POD_NOT_BATCHABLE if feasible > 1 else EMPTY_LIST] += 1
+            return
         hint, chosen = cycle.hinted_node, cycle.cluster.names[row]
         self._last_cycle, self._last_node = number, chosen
         if hint == chosen:

@@ -22,7 +22,7 @@ from podium.framework.profile import ProfileRuntime
 from podium.framework.protocols import OnNode
 from podium.framework.queued import QueuedPod
 from podium.framework.status import SKIP, SKIPPED, SUCCESS, Code, PluginError, Status, WrongAnswerError, code_of
-from podium.framework.timer import Step
+from podium.framework.timer import Step, timed, timed_binding
 from podium.framework.waiting import WaitingPod
 
 if TYPE_CHECKING:
@@ -30,21 +30,24 @@ if TYPE_CHECKING:
 
 
 class BindingSteps:
-    """The steps of binding in one profile, each timed as a whole, and the plugins' methods they call."""
+    """The plugins' methods that binding calls in one profile, timed one by one or not."""
 
-    __slots__ = ("bind", "binds", "post_bind", "post_binds", "pre_bind", "pre_binds", "preflight", "runtime")
+    __slots__ = ("binds", "post_binds", "pre_binds", "runtime")
 
     def __init__(self, runtime: ProfileRuntime, *, each_plugin_timed: bool = False) -> None:
-        timer = runtime.timer
-        self.runtime = runtime
+        self.runtime, timer = runtime, runtime.timer
         self.pre_binds, self.binds, self.post_binds = runtime.pre_binds, runtime.binds, runtime.post_binds
         if each_plugin_timed:
             self.pre_binds = tuple(plugin.timed(timer) for plugin in self.pre_binds)
             self.binds = tuple(plugin.timed(timer) for plugin in self.binds)
-        self.preflight = timer.timed_binding(Step.PREFLIGHT, PodBinding.preflight, _preflight_code)
-        self.pre_bind = timer.timed_binding(Step.PRE_BIND, PodBinding.pre_bind, code_of)
-        self.bind = timer.timed_binding(Step.BIND, PodBinding.bind, code_of)
-        self.post_bind = timer.timed(Step.POST_BIND, PodBinding.post_bind, _success)
+
+
+def _preflight_code(plugins: list[PreBindMethods]) -> Code:
+    return SUCCESS if plugins else SKIPPED
+
+
+def _success(_answer: None) -> Code:
+    return SUCCESS
 
 
 class PodBinding:
@@ -60,6 +63,7 @@ class PodBinding:
         "_scheduler",
         "_steps",
         "task",
+        "timer",
     )
 
     def __init__(
@@ -68,6 +72,7 @@ class PodBinding:
         self._scheduler = scheduler
         self._steps = steps
         self._runtime = steps.runtime
+        self.timer = steps.runtime.timer
         self._cycle = cycle
         self._queued = queued
         self._node_name = node_name
@@ -84,7 +89,7 @@ class PodBinding:
     async def get_ready(self, waiting: WaitingPod) -> None:
         """What comes before the wait at Permit: who will have work then, and where the pod is going."""
         try:
-            plugins = await self._steps.preflight(self)
+            plugins = await self._preflight()
         except Exception as error:  # whatever a plugin's or the driver's part raises undoes the placement
             self._scheduler.waiting.remove(self._queued.pod.uid)
             self._undo(Status.error(describe(error)))
@@ -107,24 +112,25 @@ class PodBinding:
 
     async def run(self) -> None:
         """Prepare and bind; what fails undoes the placement."""
-        scheduler, steps, plugins = self._scheduler, self._steps, self._plugins
+        scheduler = self._scheduler
         scheduler.queue.done(self._queued.pod.uid)
         try:
-            if plugins is None:
-                plugins = await steps.preflight(self)
-                if plugins:
+            if self._plugins is None:
+                self._plugins = await self._preflight()
+                if self._plugins:
                     await self._nominate()
-            status = await steps.pre_bind(self, plugins)
+            status = await self._pre_bind()
             if status is None:
-                status = await steps.bind(self)
+                status = await self._bind()
         except Exception as error:  # even a mistake of ours must not leave the pod placed for ever
             status = Status.error(describe(error))
         if status is not None:
             self._undo(status)
             return
         scheduler.bound(self._queued, self._node_name)
-        steps.post_bind(self)
-        scheduler.activate(self._cycle)
+        self._post_bind(self._cycle, self._node_name)
+        if self._cycle.pods_to_activate:
+            scheduler.activate(self._cycle)
 
     async def _nominate(self) -> None:
         """Let others know where the pod is going; that it could not be said does not stop it."""
@@ -140,9 +146,10 @@ class PodBinding:
         if answer is not None and answer.code != SUCCESS:
             handle.report(f"nominating {self._node_name} for pod {pod.key}: {answer.message}")
 
-    # The steps, called through `BindingSteps`
+    # The steps
 
-    async def preflight(self) -> list[PreBindMethods]:
+    @timed_binding(Step.PREFLIGHT, _preflight_code)
+    async def _preflight(self) -> list[PreBindMethods]:
         """The plugins whose PreBind has something to do for this pod."""
         plugins = []
         for plugin in self._steps.pre_binds:
@@ -159,8 +166,10 @@ class PodBinding:
             plugins.append(plugin)
         return plugins
 
-    async def pre_bind(self, plugins: list[PreBindMethods]) -> Status | None:
+    @timed_binding(Step.PRE_BIND, code_of)
+    async def _pre_bind(self) -> Status | None:
         """Prepare; a more important pod may call it off meanwhile."""
+        plugins = self._plugins
         if not plugins:
             return None
         uid, under_way = self._queued.pod.uid, self._runtime.handle.pre_binding
@@ -209,7 +218,8 @@ class PodBinding:
                 raise
             return Status.error(self._called_off)
 
-    async def bind(self) -> Status | None:
+    @timed_binding(Step.BIND, code_of)
+    async def _bind(self) -> Status | None:
         """Bind by the first extender or plugin that does."""
         for extender in self._runtime.handle.extenders:
             if extender.is_binder and extender.is_interested(self._queued.pod):
@@ -239,11 +249,12 @@ class PodBinding:
             return f'extender "{extender.name}": {describe(error)}'
         return None
 
-    def post_bind(self) -> None:
+    @timed(Step.POST_BIND, _success)
+    def _post_bind(self, cycle: Cycle, node_name: str) -> None:
         """Let plugins know that the pod is bound."""
         for plugin in self._steps.post_binds:
             try:
-                plugin.post_bind(self._cycle, self._node_name)
+                plugin.post_bind(cycle, node_name)
             except Exception as error:  # whatever the plugin raises
                 self._failed(Step.POST_BIND, plugin.name, error)
 
@@ -331,14 +342,6 @@ async def _first_failure(awaited: Mapping[str, Awaitable[Status | None]], failur
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _preflight_code(plugins: list[PreBindMethods]) -> Code:
-    return SUCCESS if plugins else SKIPPED
-
-
-def _success(_answer: None) -> Code:
-    return SUCCESS
 
 
 def run_at_once(work: Coroutine[Any, Any, None]) -> None:

@@ -7,7 +7,7 @@ statuses are made only when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,13 @@ from podium.engine.extending import (
     with_extenders_scores,
 )
 from podium.engine.sampling import Sampling
+from podium.framework.answers import ScoreTable
 from podium.framework.cycle import Cycle
-from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, Refusals
+from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, PreFilterOutcome, Refusals
 from podium.framework.extender import EXTENDER, interested
 from podium.framework.normalize import Scores
 from podium.framework.notes import SharedNoteError
-from podium.framework.profile import PreFilterOutcome, ProfileRuntime
-from podium.framework.score_table import ScoreTable
+from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Code, PluginError, Status
 from podium.framework.timer import Step
 
@@ -201,7 +201,7 @@ def find_feasible(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling) -> 
     search = NodeSearch(cluster, outcome, placement=cycle.placement)
     if outcome.status is not None:
         return search
-    alone = runtime.timer.timed_decision(Step.FILTER, _find, _found)(cycle, runtime, search, sampling)
+    alone = runtime.timer.time_decision(Step.FILTER, _found, cycle, _find, cycle, runtime, search, sampling)
     handle = runtime.handle
     if handle.extenders and not alone:
         found = len(search.feasible)
@@ -241,11 +241,20 @@ def _find(cycle: Cycle, runtime: ProfileRuntime, search: NodeSearch, sampling: S
             handle.report(f"pod {cycle.pod.key} on its nominated node: {error}")
     rows = cluster.order.rows if placement is None else placement
     if outcome.node_names is not None:
-        named = runtime.rows_named(outcome.node_names)
+        named = _rows_named(cluster, outcome.node_names)
         rows = named if placement is None else placement[np.isin(placement, named)]
     limit = _enough(runtime, cycle, sampling, len(rows))
     _filter(runtime, cycle, search, rows, limit, sampling)
     return False
+
+
+def _rows_named(cluster: Cluster, names: Iterable[str]) -> Rows:
+    """The rows of those named nodes that exist, in visiting order."""
+    wanted = np.zeros(cluster.columns.rows, dtype=np.bool_)
+    wanted[[cluster.row_of[name] for name in names if name in cluster.row_of]] = True
+    order = cluster.order.rows
+    rows: Rows = order[wanted[order]]
+    return rows
 
 
 def _enough(runtime: ProfileRuntime, cycle: Cycle, sampling: Sampling, nodes: int) -> int:

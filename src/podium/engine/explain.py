@@ -26,13 +26,12 @@ from podium.errors import UserError
 from podium.framework.clock import Clock, SystemClock
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis
-from podium.framework.handle import Handle, Preemptor
+from podium.framework.handle import Driver, EngineState, Handle, Preemptor
 from podium.framework.nominator import Nominator
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.profile import ProfileRuntime
 from podium.framework.protocols import AllocatingPlugin, ExplainingPlugin
 from podium.framework.status import PluginError, Status
-from podium.framework.waiting import WaitingPods
 from podium.kube import CustomObject, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.pod import ExtendedResourceRequestMapping
@@ -186,15 +185,13 @@ def handle_for_trial(
     """What plugins need to judge pods of the cluster that the objects describe, with writes that do not happen."""
     nominator = Nominator()
     return Handle(
-        build_cluster(objects, pod, {each.scheduler_name for each in config.profiles}, nominator),
-        clock or SystemClock(),
-        random.Random(0),
-        nominator,
-        WaitingPods(),
-        Unwritten(),
-        activate=lambda _pods: None,
-        load=load,
-        on_failure=on_failure,
+        Driver(
+            clock=clock or SystemClock(), writer=Unwritten(), rng=random.Random(0), load=load, on_failure=on_failure
+        ),
+        EngineState(
+            cluster=build_cluster(objects, pod, {each.scheduler_name for each in config.profiles}, nominator),
+            nominator=nominator,
+        ),
         gates=config.gates,
     )
 
@@ -218,7 +215,7 @@ def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling, *, closely
         return Explanation(pod.key, runtime.name, None, message, None, list(nodes), outcome=outcome)
 
     try:
-        held = runtime.run_pre_enqueue(pod)
+        held = runtime.run_pre_enqueue(pod, "")
         if held is not None:
             return verdict(Outcome.HELD, held.message)
         if not len(cluster.order.rows):

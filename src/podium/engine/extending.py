@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Rows
 from podium.engine.choice import top_of_heap
-from podium.framework.answers import describe
+from podium.framework.answers import ScoreTable, describe
 from podium.framework.cycle import Cycle
 from podium.framework.extender import (
     POINTS_PER_SCORE,
@@ -28,7 +28,6 @@ from podium.framework.extender import (
     interested,
 )
 from podium.framework.handle import Handle
-from podium.framework.score_table import ScoreTable
 from podium.framework.status import PluginError, Status
 from podium.kube import Node, Pod
 

@@ -68,23 +68,29 @@ class Intake:
     """
 
     def __init__(self, scheduler: Scheduler, timer: Timer, gates: Gates = NO_GATES) -> None:
-        queue = scheduler.queue
         self._scheduler = scheduler
         self._cluster = scheduler.cluster
         self._gangs_wait = Gate.GANG_SCHEDULING in gates  # a new pod may complete a gang
-        self._enqueue = timer.as_event(POD_ADD, queue.add)
-        self._requeue = timer.as_event(POD_UPDATE, queue.update)
-        self._dequeue = timer.as_event(POD_DELETE, queue.delete)
-        self._on_event = timer.as_events(queue.on_event)
-        self.set = timer.timed_intake(self._set)
-        self.delete = timer.timed_intake(self._delete)
-        self.set_custom = timer.timed_intake(self._set_custom)
+        self._queue = scheduler.queue
+        self._timer = timer
         self._observers = [
             plugin
             for runtime in scheduler.profiles.values()
             for plugin in runtime.plugins.values()
             if _observes(plugin)
         ]
+
+    def set(self, item: Any) -> None:
+        """Take in an object that is new or has changed."""
+        self._timer.time_intake(self._set, item)
+
+    def delete(self, item: Any) -> None:
+        """Take in that an object is gone."""
+        self._timer.time_intake(self._delete, item)
+
+    def set_custom(self, resource: str, key: str, value: Any | None) -> None:
+        """A custom resource ("plural.group") came, changed, or (None) went."""
+        self._timer.time_intake(self._set_custom, (resource, key, value))
 
     def _set(self, item: Any) -> None:
         if isinstance(item, Pod):
@@ -138,7 +144,8 @@ class Intake:
             return
         pending.set(pod.key, pod)
         if before is None:
-            self._enqueue(pod)
+            self._timer.event(POD_ADD)
+            self._queue.add(pod)
             if self._gangs_wait:
                 self._on_event(POD_ADD, None, pod)
             return
@@ -147,7 +154,8 @@ class Intake:
             if pod.terminating and not before.terminating:
                 self._assumed_is_deleted(placed)
             return
-        self._requeue(before, pod)
+        self._timer.event(POD_UPDATE)
+        self._queue.update(before, pod)
         if before.status.nominated_node_name and before.status.nominated_node_name != pod.status.nominated_node_name:
             self._nominated_room_is_free(before)
 
@@ -178,7 +186,12 @@ class Intake:
 
     def _nominated_room_is_free(self, pod: Pod) -> None:
         """Pods of at most its priority had to leave room for it, and no longer have to."""
-        self._on_event(ASSIGNED_DELETE, pod, None, precheck=lambda other: other.priority <= pod.priority)
+        self._timer.event(ASSIGNED_DELETE)
+        self._queue.on_event(ASSIGNED_DELETE, pod, None, precheck=lambda other: other.priority <= pod.priority)
+
+    def _dequeue(self, pod: Pod) -> None:
+        self._timer.event(POD_DELETE)
+        self._queue.delete(pod)
 
     # Nodes and the rest
 
@@ -219,8 +232,8 @@ class Intake:
             action = Action.ADD if before is None else Action.DELETE if after is None else Action.UPDATE
             self._on_event(Event(resource, action), before, after)
 
-    def _set_custom(self, resource: str, key: str, value: Any | None) -> None:
-        """A custom resource ("plural.group") came, changed, or (None) went."""
+    def _set_custom(self, change: tuple[str, str, Any | None]) -> None:
+        resource, key, value = change
         store = self._cluster.objects.custom_store(resource)
         before = store.get(key)
         if value is None:
@@ -230,6 +243,11 @@ class Intake:
         self._observe(resource, before, value)
         action = Action.ADD if before is None else Action.DELETE if value is None else Action.UPDATE
         self._on_event(Event(resource, action), before, value)
+
+    def _on_event(self, event: Event, before: Any, after: Any) -> None:
+        """Wake the pods that the event may help."""
+        self._timer.event(event)
+        self._queue.on_event(event, before, after)
 
     def _observe(self, resource: str, before: Any, after: Any) -> None:
         for plugin in self._observers:

@@ -6,8 +6,8 @@ of outcomes, the timer. The same object therefore schedules a live cluster, a si
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from podium.cluster import Cluster
@@ -26,24 +26,20 @@ from podium.engine.queue.queue_sort import unfailing
 from podium.engine.queue.queueing_hints import build_hints
 from podium.engine.queue.scheduling_queue import SchedulingQueue
 from podium.engine.sampling import Sampling
-from podium.framework.clock import Clock
 from podium.framework.cycle import Cycle
-from podium.framework.device_waits import DeviceWaits
 from podium.framework.diagnosis import Diagnosis, Nomination, VerdictError, refused_by_one
 from podium.framework.events import Action, Event, Resource
-from podium.framework.experience import Experience
-from podium.framework.extender import Extender, interested
-from podium.framework.handle import Handle, Writer
+from podium.framework.extender import interested
+from podium.framework.handle import Driver, EngineState, Handle
 from podium.framework.nominator import Nominator
 from podium.framework.object_problems import ObjectProblems
-from podium.framework.plugin_failures import OnPluginFailure, PluginFailure
+from podium.framework.plugin_failures import PluginFailure
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError, Status, Waits, code_of
-from podium.framework.timer import UNTIMED, Step, Timer
-from podium.framework.waiting import WaitingPod, WaitingPods
+from podium.framework.timer import UNTIMED, Step
+from podium.framework.waiting import DeviceWaits, WaitingPod, WaitingPods
 from podium.kube import Pod
-from podium.load.readings import LoadSource
 
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
@@ -66,21 +62,16 @@ class Scheduler:
         self,
         config: SchedulerConfig,
         registry: Registry,
-        *,
-        clock: Clock,
-        writer: Writer,
+        driver: Driver,
         listener: Listener,
-        rng: random.Random | None = None,
-        launch: Callable[[Coroutine[Any, Any, None]], Any] = run_at_once,
-        load: LoadSource | None = None,
-        experience: Experience | None = None,
-        report: Callable[[str], None] = lambda _message: None,
-        timer: Timer = UNTIMED,
-        on_failure: OnPluginFailure | None = None,
+        *,
         parity: bool = False,
-        extenders: Sequence[Extender] = (),
         on_group_condition: OnCondition = lambda _group, _condition: None,
     ) -> None:
+        report, clock, timer = driver.report, driver.clock, driver.timer
+        on_failure = driver.on_failure or (lambda failure: report(str(failure)))
+        launch = driver.launch or run_at_once
+        driver = replace(driver, on_failure=on_failure, launch=launch)
         self.cluster = Cluster()
         self.nominator = Nominator()
         self.waiting = WaitingPods()
@@ -92,37 +83,23 @@ class Scheduler:
         self._launch = launch
         self._report = report
         self._timer = timer
-        self._extenders = extenders
-        self._pre_binding: dict[str, Callable[[str], None]] = {}
-        rng = rng or random.Random(0)
-        on_failure = on_failure or (lambda failure: report(str(failure)))
+        self._extenders = driver.extenders
+        state = EngineState(
+            cluster=self.cluster,
+            nominator=self.nominator,
+            waiting=self.waiting,
+            device_waits=self.device_waits,
+            problems=self.problems,
+            activate=self._wake,
+            resort=self._resort,
+            wake_at=self._wake_at,
+        )
         self.answer_cache = AnswerCache()
         self.profiles: dict[str, ProfileRuntime] = {}
         for profile in config.profiles:
-            handle = Handle(
-                self.cluster,
-                clock,
-                rng,
-                self.nominator,
-                self.waiting,
-                writer,
-                activate=self._wake,
-                resort=self._resort,
-                wake_at=self._wake_at,
-                load=load,
-                experience=experience,
-                report=report,
-                problems=self.problems,
-                timer=timer,
-                on_failure=on_failure,
-                extenders=extenders,
-                pre_binding=self._pre_binding,
-                gates=config.gates,
-                launch=launch,
-                device_waits=self.device_waits,
-            )
+            handle = Handle(driver, state, gates=config.gates)
             self.profiles[profile.scheduler_name] = ProfileRuntime(profile, registry, handle)
-        asks_extenders = bool(extenders or config.extenders)
+        asks_extenders = bool(driver.extenders or config.extenders)
         batches = {name: Batch(runtime, clock, extenders=asks_extenders) for name, runtime in self.profiles.items()}
         self.batches = {name: batch for name, batch in batches.items() if batch.signs or timer is not UNTIMED}
         """By profile; where nothing is measured, those that never batch have none."""
@@ -130,12 +107,9 @@ class Scheduler:
         self._timed_steps = {
             name: BindingSteps(runtime, each_plugin_timed=True) for name, runtime in self.profiles.items()
         }
-        self._attempt = timer.timed_attempt(self._try)
         self._gangs = GangCycles(self, timer)
-        self._gang_attempt = timer.timed_attempt(self._gangs.run)
         pod_groups = Gate.GENERIC_WORKLOAD in config.gates
         self._pod_groups = PodGroupCycles(self, timer, on_group_condition) if pod_groups else None
-        self._group_attempt = timer.timed_attempt(self._run_group)
         queue_sort = next(iter(self.profiles.values())).at(Point.QUEUE_SORT)[0]
         self.nominator.outranks = getattr(queue_sort, "outranks", None)
         sorter = unfailing(queue_sort, report)
@@ -170,7 +144,7 @@ class Scheduler:
     def schedule(self, queued: QueuedPod) -> None:
         pod = queued.pod
         if self._pod_groups is not None and pod.spec.scheduling_group is not None:
-            self._group_attempt(queued, self._pod_groups)
+            self._timer.time_attempt(self._run_group, queued, self._pod_groups)
             return
         runtime = self.profiles.get(pod.spec.scheduler_name)
         if runtime is None or self.to_be_skipped(pod):
@@ -178,9 +152,9 @@ class Scheduler:
             return
         gang = self._gangs.find(runtime, queued) if runtime.gang_plugins else None
         if gang is None:
-            self._attempt(queued, runtime)
+            self._timer.time_attempt(self._try, queued, runtime)
         else:
-            self._gang_attempt(queued, runtime, gang)
+            self._timer.time_attempt(self._gangs.run, queued, gang)
 
     def _try(self, queued: QueuedPod, runtime: ProfileRuntime) -> None:
         cycle = Cycle(queued.pod, self.cluster)
@@ -268,7 +242,8 @@ class Scheduler:
     ) -> None:
         """Bind a placed pod, at once or when the plugins that hold it let go."""
         pod = queued.pod
-        self.activate(cycle)
+        if cycle.pods_to_activate:
+            self.activate(cycle)
         steps = (self._timed_steps if runtime.timer.sampled else self._steps)[runtime.name]
         binding = PodBinding(self, steps, cycle, queued, node_name)
         if not waits:
@@ -382,9 +357,8 @@ class Scheduler:
 
     def activate(self, cycle: Cycle) -> None:
         """Wake the pods that plugins asked for during the cycle."""
-        if cycle.pods_to_activate:
-            self.queue.activate(list(cycle.pods_to_activate.values()))
-            cycle.pods_to_activate = {}
+        self.queue.activate(list(cycle.pods_to_activate.values()))
+        cycle.pods_to_activate = {}
 
     def tick(self) -> None:
         """What time alone brings about: expired waits, finished backoffs, pods parked too long."""

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from podium.cluster import Cluster, Nodes
-from podium.engine.answer_cache.changed_rows import read_changes
-from podium.engine.answer_cache.errors import UnexpectedErrors
-from podium.engine.answer_cache.row_answers import Numbers, RowAnswers, StatusOf
-from podium.engine.answer_cache.signatures import SignatureHistory
+from podium.engine.answer_cache.changed_rows import Numbers, RowAnswers, StatusOf, read_changes
+from podium.engine.answer_cache.store import SignatureHistory, UnexpectedErrors
 from podium.framework import Cycle, PluginError, Scope
 from podium.framework.profile import ProfileRuntime
 from podium.framework.watermarks import Watermarks

@@ -21,6 +21,7 @@ from podium.extender.agents import Agent
 from podium.extender.binding import BindingWriter
 from podium.framework.clock import Clock
 from podium.framework.experience import Experience
+from podium.framework.handle import Driver
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.plugin_failures import OnPluginFailure
 from podium.framework.profile import ProfileRuntime
@@ -63,14 +64,16 @@ def build_engine(
     return Scheduler(
         load_config(text, source, registry).config,
         registry,
-        clock=clock,
-        writer=writer,
-        listener=writer,
-        rng=rng,
-        load=load,
-        experience=experience,
-        report=report,
-        on_failure=on_failure,
+        Driver(
+            clock=clock,
+            writer=writer,
+            rng=rng or random.Random(0),
+            load=load,
+            experience=experience,
+            report=report,
+            on_failure=on_failure,
+        ),
+        writer,
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from podium.cluster import Mask, Nodes, PlacedPod, Rows
 from podium.config.points import Point
-from podium.engine.answer_cache.row_answers import StatusOf, no_status
+from podium.engine.answer_cache.changed_rows import StatusOf, no_status
 from podium.engine.decide import NodeSearch
 from podium.engine.scheduler import Scheduler
 from podium.extender.answer_cache import RowAnswerCache

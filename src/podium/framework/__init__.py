@@ -2,14 +2,13 @@
 
 from podium.framework.clock import Clock, ManualClock, SystemClock
 from podium.framework.cycle import Cycle
-from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, PostFilterResult
+from podium.framework.diagnosis import Diagnosis, NodeStatuses, Nomination, PostFilterResult, Verdict
 from podium.framework.events import Action, Event, Interest, Resource
 from podium.framework.handle import Handle, Writer
 from podium.framework.normalize import MAX_SCORE, Normalizer, Scores, truncated_divide
 from podium.framework.plugin import Plugin, Scope, Write
 from podium.framework.queued import QueuedPod
 from podium.framework.status import SKIP, Code, PluginError, Status, Wait
-from podium.framework.verdict import Verdict
 
 __all__ = [
     "MAX_SCORE",

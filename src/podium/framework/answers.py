@@ -2,26 +2,28 @@
 
 A plugin may raise, return the wrong type, a wrong length, NaN or a score of 1,000. Whatever it does, the pod's cycle
 fails with one sentence that names the plugin; nothing is bound on a wrong answer.
+
+Also holds the weighted scores of the feasible nodes, per plugin and in sum.
 """
 
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Mapping
 from inspect import iscoroutine
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Mask, Nodes
+from podium.cluster import Mask, Nodes, Rows
 from podium.framework.cycle import Cycle
-from podium.framework.diagnosis import Nomination, PostFilterResult, no_reason
+from podium.framework.diagnosis import Nomination, PostFilterResult, Verdict, no_reason
 from podium.framework.normalize import MAX_SCORE, Scores
 from podium.framework.plugin import Plugin
 from podium.framework.protocols import FilterNode, ScoreNode
 from podium.framework.status import Code, PluginError, Status, Wait, WrongAnswerError
 from podium.framework.timer import Step
-from podium.framework.verdict import Verdict
 
 _RUNNING = {
     Step.ADD_POD: 'running AddPod on PreFilter plugin "{}"',
@@ -292,3 +294,27 @@ def check_range(scores: Scores | int) -> None:
     elif np.maximum.reduce(scores.view(np.uint64), initial=0) > MAX_SCORE:  # as unsigned, a negative score is huge
         position = int(np.flatnonzero((scores < 0) | (scores > MAX_SCORE))[0])
         raise OutOfRangeError(int(scores[position]), position)
+
+
+class ScoreTable:
+    """Weighted scores per plugin and in sum, one entry per feasible node."""
+
+    __slots__ = ("_by_plugin", "_rows", "total")
+
+    def __init__(self, by_plugin: Mapping[str, Scores | int], total: Scores, rows: Rows | None = None) -> None:
+        """A plugin may have one score for all nodes. Its scores are those at `rows`, where these are given."""
+        self._by_plugin = by_plugin
+        self._rows = rows
+        self.total = total
+
+    @property
+    def by_plugin(self) -> dict[str, Scores]:
+        rows, entries = self._rows, len(self.total)
+        return {
+            name: for_each(scores, entries) if rows is None or isinstance(scores, int) else scores[rows]
+            for name, scores in self._by_plugin.items()
+        }
+
+    def of(self, rows: Rows) -> ScoreTable:
+        """The entries at some positions; plugins' are picked out when they are asked for."""
+        return ScoreTable(self._by_plugin, self.total[rows], rows)

@@ -1,25 +1,44 @@
 """Refuses plugins that declare something that no plugin may: Args as a dict, a normalizer by its name, `async def`.
 
 Such a plugin would fail later, in Podium's own code, where nothing names it.
+
+Also refuses plugins whose methods or attributes look like the contract's but are none: `scor_node`, `preFilter`.
+
+Such a plugin would load, and do nothing. A helper that is meant as it is may be named with a leading underscore.
+
+Also checks the kinds that a plugin names: what it reads (`resources`, `looks_at`), what it waits for (`interests`).
+
+Kinds that scheduling itself depends on are typed, and every scheduler knows them. Any other is read as it was written:
+custom resources and other groups' objects by "plural.group", and of the core group the few in `CORE_KINDS`. A name that
+is none of these would not be watched, so it is refused.
 """
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterator
 from inspect import iscoroutinefunction
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from podium.framework.answers import given
+from podium.framework.events import Resource
+from podium.framework.extension_points import MAY_WAIT, METHODS
 from podium.framework.normalize import Normalizer
-from podium.framework.plugin import POINT_METHODS, Plugin, Scope
+from podium.framework.plugin import Plugin, Scope
 from podium.framework.status import PluginError
+from podium.kube.custom_object import CORE_KINDS
+from podium.kube.decode import KINDS
 
-_MAY_WAIT: Final = frozenset({"bind", "pre_bind", "pre_bind_preflight"})
+if TYPE_CHECKING:
+    from podium.framework.plugin import Plugin
+
+
 _ANSWERS_AT_ONCE: Final = (
-    *(method for methods in POINT_METHODS.values() for method in methods if method not in _MAY_WAIT),
-    *("add_pod", "remove_pod", "normalize", "sort_key", "interests", "watermark", "sign_pod", "observe"),
+    *(method for method in METHODS if method not in MAY_WAIT),
+    *("interests", "watermark", "sign_pod", "observe"),
 )
 
 
@@ -69,3 +88,72 @@ def _wrong_attributes(plugin: Any) -> Iterator[str]:
         yield f'resources is {given(plugin.resources)}: write a tuple, such as ("plural.group/v1",)'
     if not isinstance(plugin.reason, str):
         yield f"reason is {given(plugin.reason)}: write a text"
+
+
+_KNOWN = {*METHODS} | {name for name in vars(Plugin) if not name.startswith("_")} | {"args", "handle"}
+_IMITATED = _KNOWN - {"points", "args", "handle", "metrics", "page"}
+"""Of these, names that are no ordinary words: a plugin may well have a `metric`."""
+_CLOSE = 0.84
+"""How much of a name must agree: `scor_node` is score_node, `score_table` is not."""
+
+
+def misspelt(plugin: type[Plugin]) -> Iterator[str]:
+    """A sentence for each public name of the class that is nearly one of the contract's.
+
+    >>> class Quiet(Plugin):
+    ...     def scor_node(self, cycle, node):
+    ...         return 0
+    >>> list(misspelt(Quiet))
+    ['"scor_node" is no method of a plugin: did you mean score_node? (_scor_node, if it is a helper)']
+    """
+    plain = {_plain(name): name for name in sorted(_IMITATED)}
+    names = {name: None for kind in reversed(plugin.__mro__) if kind not in Plugin.__mro__ for name in vars(kind)}
+    for name in names:
+        if name.startswith("_") or name in _KNOWN:
+            continue
+        close = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=_CLOSE)
+        if close:
+            kind = "method" if callable(getattr(plugin, name)) else "attribute"
+            yield f'"{name}" is no {kind} of a plugin: did you mean {plain[close[0]]}? (_{name}, if it is a helper)'
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+_TYPED: Final = frozenset(value for name, value in vars(Resource).items() if name.isupper())
+_CORE: Final = tuple(CORE_KINDS.values())
+_PLURAL_GROUP: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
+_VERSION: Final = re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?")
+
+
+def is_plain(resource: str) -> bool:
+    """Whether objects of this resource reach plugins as they were written.
+
+    >>> [is_plain(each) for each in ("widgets.example.com", "configmaps", "Node", "storage.k8s.io/CSINode")]
+    [True, True, False, False]
+    """
+    return resource in _CORE or _PLURAL_GROUP.fullmatch(resource) is not None
+
+
+def wrong_kinds(plugin: type[Plugin]) -> Iterator[str]:
+    """A sentence for each kind that the class reads and that there is not."""
+    for each in plugin.resources:
+        name, slash, version = each.partition("/")
+        if not is_plain(name) or (slash and not _VERSION.fullmatch(version)):
+            core = ", ".join(f'"{core}/v1"' for core in _CORE)
+            yield f'resources: "{each}" is no kind that can be read; write {core} or a "plural.group/version"'
+    for kind in plugin.looks_at or ():
+        if kind not in KINDS.values():
+            known = ", ".join(sorted({known.__name__ for known in KINDS.values()} - {"CustomObject"}))
+            yield f"looks_at: {kind!r} is no kind of podium.kube; there are {known}"
+
+
+def wrong_interest(resource: str) -> str | None:
+    """Why nothing is ever heard of a resource; None where it can be waited for."""
+    if resource in _TYPED or is_plain(resource):
+        return None
+    known = ", ".join(sorted(f'"{each}"' for each in _TYPED))
+    return (
+        f'"{resource}" is no kind that can be waited for; write one of {known} (Resource has them) or a "plural.group"'
+    )

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from podium.cluster import Cluster
 from podium.config.feature_gates import NO_GATES, Gates
 from podium.framework.clock import Clock
-from podium.framework.device_waits import DeviceWaits
 from podium.framework.experience import Experience
 from podium.framework.extender import Extender
 from podium.framework.nominator import Nominator
@@ -21,7 +21,7 @@ from podium.framework.object_problems import ObjectProblems
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.status import Status
 from podium.framework.timer import UNTIMED, Timer
-from podium.framework.waiting import WaitingPods
+from podium.framework.waiting import DeviceWaits, WaitingPods
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, PodGroup, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.pod import ExtendedResourceRequestMapping
@@ -112,75 +112,86 @@ class Writer(Protocol):
         """Take back what a claim was given."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Driver:
+    """What a driver gives the engine and its plugins; `Handle` says what plugins use it for."""
+
+    clock: Clock
+    writer: Writer
+    rng: random.Random = field(default_factory=lambda: random.Random(0))
+    load: LoadSource | None = None
+    experience: Experience | None = None
+    report: Callable[[str], None] = lambda _message: None
+    timer: Timer = UNTIMED
+    on_failure: OnPluginFailure | None = None
+    """None: a scheduler reports what plugins raise, anything else ignores it."""
+    extenders: Sequence[Extender] = ()
+    launch: Callable[[Coroutine[Any, Any, None]], Any] | None = None
+    """None: a scheduler runs it to its end at once, anything else does not run it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class EngineState:
+    """What all profiles of one scheduler share, and the ways to its queue."""
+
+    cluster: Cluster
+    nominator: Nominator = field(default_factory=Nominator)
+    waiting: WaitingPods = field(default_factory=WaitingPods)
+    device_waits: DeviceWaits = field(default_factory=DeviceWaits)
+    problems: ObjectProblems | None = None
+    pre_binding: dict[str, Callable[[str], None]] = field(default_factory=dict)
+    activate: Callable[[Iterable[Pod]], None] = lambda _pods: None
+    resort: Callable[[Iterable[Pod]], None] = lambda _pods: None
+    wake_at: Callable[[Pod, float], None] = lambda _pod, _when: None
+
+
 class Handle:
     """One profile's way to the outside."""
 
     def __init__(
-        self,
-        cluster: Cluster,
-        clock: Clock,
-        rng: random.Random,
-        nominator: Nominator,
-        waiting: WaitingPods,
-        writer: Writer,
-        *,
-        activate: Callable[[Iterable[Pod]], None],
-        resort: Callable[[Iterable[Pod]], None] = lambda _pods: None,
-        wake_at: Callable[[Pod, float], None] = lambda _pod, _when: None,
-        load: LoadSource | None = None,
-        experience: Experience | None = None,
-        report: Callable[[str], None] = lambda _message: None,
-        problems: ObjectProblems | None = None,
-        timer: Timer = UNTIMED,
-        on_failure: OnPluginFailure = ignore_failure,
-        scheduler_name: str = "default-scheduler",
-        extenders: Sequence[Extender] = (),
-        pre_binding: dict[str, Callable[[str], None]] | None = None,
-        gates: Gates = NO_GATES,
-        launch: Callable[[Coroutine[Any, Any, None]], object] = Coroutine.close,
-        device_waits: DeviceWaits | None = None,
+        self, driver: Driver, state: EngineState, *, gates: Gates = NO_GATES, scheduler_name: str = "default-scheduler"
     ) -> None:
-        self.cluster = cluster
+        self.cluster = state.cluster
         """The state of the cluster: nodes, pods and objects. It is read only."""
-        self.clock = clock
+        self.clock = driver.clock
         """The only time a plugin may use."""
-        self.rng = rng
+        self.rng = driver.rng
         """The only chance a plugin may use."""
-        self.nominator = nominator
+        self.nominator = state.nominator
         """The pods that preemption makes room for."""
-        self.waiting = waiting
+        self.waiting = state.waiting
         """The pods that are held at Permit."""
-        self.writer = writer
+        self.writer = driver.writer
         """Writes to the API server."""
-        self.activate = activate
+        self.activate = state.activate
         """Tries waiting pods again now."""
-        self.resort = resort
+        self.resort = state.resort
         """Puts pods that wait in the queue where QueueSort has them now; for when their keys changed."""
-        self.wake_at = wake_at
+        self.wake_at = state.wake_at
         """Has a pod tried again at a time when it is known that time will help it, if it is unschedulable then."""
-        self.load = load
+        self.load = driver.load
         """Measured load; `podium.load.readings.follow` uses it."""
-        self.experience = experience
+        self.experience = driver.experience
         """What becomes of pods; `podium.framework.experience.learn` uses it."""
-        self.report = report
+        self.report = driver.report
         """Logs a sentence as a warning."""
-        self.problems = ObjectProblems(report) if problems is None else problems
+        self.problems = state.problems or ObjectProblems(driver.report)
         """Where plugins say what is wrong with an object that they read."""
-        self.timer = timer
+        self.timer = driver.timer
         """Measures how long plugins take."""
-        self.on_failure = on_failure
+        self.on_failure: OnPluginFailure = driver.on_failure or ignore_failure
         """Hears of every exception that a plugin raises."""
         self.scheduler_name = scheduler_name
         """The name of the profile."""
-        self.extenders = extenders
+        self.extenders = driver.extenders
         """The extenders of the configuration."""
-        self.pre_binding: dict[str, Callable[[str], None]] = {} if pre_binding is None else pre_binding
+        self.pre_binding = state.pre_binding
         """Pods being prepared for binding, by uid: calling off what is under way, with the reason."""
         self.gates = gates
         """kube-scheduler's feature gates that are on."""
-        self.launch = launch
+        self.launch: Callable[[Coroutine[Any, Any, None]], Any] = driver.launch or Coroutine.close
         """Let something run beside the decisions; what it awaits is awaited by the driver."""
-        self.device_waits = device_waits or DeviceWaits()
+        self.device_waits = state.device_waits
         """Hears of pods that wait for devices to be attached."""
         self.initializing = ""
         """The plugin whose `__init__` runs."""

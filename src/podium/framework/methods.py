@@ -2,18 +2,20 @@
 
 Every plugin at an extension point becomes one record: its name and its methods for that point, bound and timed (or not:
 see `podium.framework.timer`). A method that it does not have is None.
+
+Also finds which filters of a profile have something to say about a pod once PreFilter has run, and how far they look.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from podium.cluster import Mask, Nodes
 from podium.framework.answers import filter_by_node, score_by_node
 from podium.framework.cycle import Cycle
-from podium.framework.diagnosis import Diagnosis, PostFilterResult
+from podium.framework.diagnosis import Diagnosis, PostFilterResult, Verdict
 from podium.framework.normalize import Normalizer, Scores
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.protocols import (
@@ -45,7 +47,6 @@ from podium.framework.protocols import (
 )
 from podium.framework.status import Status, Wait
 from podium.framework.timer import ProfileTimer, Step
-from podium.framework.verdict import Verdict
 from podium.kube import Pod
 
 
@@ -237,3 +238,37 @@ def _scoring_each(plain: ScoreNode, timed: ScoreNode, timer: ProfileTimer) -> Ca
         return score_by_node(timed if timer.sampled else plain, cycle, nodes)
 
     return score_each
+
+
+class InForce(NamedTuple):
+    """The filters that have something to say about a pod, and how far they look."""
+
+    filters: tuple[FilterMethods, ...]
+    moving: tuple[FilterMethods, ...]
+    """Those that pods on the node can move."""
+    beyond_rows: bool
+    """Some depend on more than each node's own row."""
+    followers: tuple[PreFilterMethods, ...]
+    """PreFilter plugins whose notes follow pods that come and go."""
+    sums_only: bool
+    """No filter looks at more of a node's pods than sums and their number, and no notes follow them."""
+
+
+def filters_in_force(
+    filters: Sequence[FilterMethods], pre_filters: Sequence[PreFilterMethods], skipped: Set[str]
+) -> InForce:
+    """Those whose plugin PreFilter has not skipped."""
+    left = tuple(plugin for plugin in filters if plugin.name not in skipped)
+    furthest = max((plugin.scope for plugin in left), default=Scope.NODE)
+    followers = tuple(
+        plugin
+        for plugin in pre_filters
+        if plugin.name not in skipped and (plugin.add_pod is not None or plugin.remove_pod is not None)
+    )
+    return InForce(
+        left,
+        tuple(plugin for plugin in left if plugin.scope > Scope.NODE),
+        beyond_rows=furthest == Scope.CLUSTER,
+        followers=followers,
+        sums_only=furthest <= Scope.TOTALS and not followers,
+    )

@@ -1,7 +1,7 @@
 """Defines the plugin contract: a class with a name, typed args, and the extension points it has methods for.
 
 A plugin implements an extension point by defining its method; the runtime finds them. Nothing else needs to be
-declared.
+declared. `podium.framework.extension_points` has them in one table.
 
     point        method                                         answers
     PreEnqueue   pre_enqueue(pod)                               None, or why the pod may not enter the queue
@@ -23,10 +23,10 @@ declared.
     Bind         bind(cycle, node)                              None, SKIP or a status; may be a coroutine
     PostBind     post_bind(cycle, node)                         nothing
 
-`metrics()` and `page(others)` offer numbers and a page that the process serves (`podium.framework.served`).
+`metrics()` and `page(others)` offer numbers and a page that the process serves.
 
-With kube-scheduler's gate TopologyAwareWorkloadScheduling also `generate_placements` and `score_placements`, of which
-`podium.framework.placements` tells.
+With kube-scheduler's gate TopologyAwareWorkloadScheduling also `generate_placements` and `score_placements`, which
+`podium.framework.protocols` explains.
 
 `filter` and `score` see all nodes at once, as columns, and are fast; `filter_node` and `score_node` see one and are
 easy. A plugin may have both: then the runtime takes the quicker one, and both must agree.
@@ -38,19 +38,23 @@ in namespace, labels, annotations, owners and spec get equal answers from equal 
 Pods that differ in nothing but the names of their persistent volume claims share what is kept. The promise above does
 not cover them, so a plugin is asked in full for each other set of claims; `sees_claims = False` says that this is not
 needed, because it does not look at claims, or because its `watermark` differs wherever claims make a difference.
+
+Also defines what a plugin may offer to be seen from outside: numbers for `/metrics`, and a page.
+
+The process that runs the plugin serves them: no plugin opens a port.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import msgspec
 
 from podium.config.points import Point
 from podium.framework.events import Interest
-from podium.framework.served import PluginMetric, PluginPage
+from podium.framework.extension_points import points_of
 from podium.kube import Pod
 
 if TYPE_CHECKING:
@@ -58,23 +62,49 @@ if TYPE_CHECKING:
     from podium.framework.handle import Handle
     from podium.framework.normalize import Normalizer
 
-POINT_METHODS: dict[Point, tuple[str, ...]] = {
-    Point.PRE_ENQUEUE: ("pre_enqueue",),
-    Point.QUEUE_SORT: ("less",),
-    Point.PRE_FILTER: ("pre_filter",),
-    Point.FILTER: ("filter", "filter_node"),
-    Point.POST_FILTER: ("post_filter",),
-    Point.PRE_SCORE: ("pre_score",),
-    Point.SCORE: ("score", "score_node"),
-    Point.RESERVE: ("reserve", "unreserve"),
-    Point.PERMIT: ("permit",),
-    Point.PRE_BIND: ("pre_bind",),
-    Point.BIND: ("bind",),
-    Point.POST_BIND: ("post_bind",),
-    Point.PLACEMENT_GENERATE: ("generate_placements",),
-    Point.PLACEMENT_SCORE: ("score_placements",),
-}
-"""The methods that implement each extension point: any one of them does."""
+LabelValues = tuple[str, ...]
+
+
+class MetricKind(enum.StrEnum):
+    """Whether a number only grows."""
+
+    COUNTER = "counter"
+    """It does; the name of the metric ends in `_total`."""
+    GAUGE = "gauge"
+
+
+class PluginMetric(NamedTuple):
+    """A number, or one for each combination of label values, that is read whenever `/metrics` is."""
+
+    kind: MetricKind
+    name: str
+    text: str
+    """What it counts, in one sentence."""
+    read: Callable[[], float | Mapping[LabelValues, float]]
+    labels: tuple[str, ...] = ()
+    by_profile: bool = True
+    """Whether each profile has numbers of its own: then `profile` is the first label. Otherwise those of the first
+    profile that has the plugin are shown."""
+
+
+class PageAnswer(NamedTuple):
+    """What a page answers to a request."""
+
+    content_type: str
+    body: str | bytes
+    """Text is sent as UTF-8, and the content type says so."""
+
+
+class PluginPage(NamedTuple):
+    """A page that is served on a port of its own, on loopback unless asked otherwise."""
+
+    name: str
+    """One word, in lower case; of several pages with one name the first is served."""
+    title: str
+    """How messages call it, such as "QoS page"."""
+    port: int
+    answer: Callable[[str, Mapping[str, str], str], PageAnswer]
+    """Given the path, the query and the Accept header of a request."""
 
 
 class Write(enum.StrEnum):
@@ -158,9 +188,7 @@ class Plugin:
             cls.name = cls.__name__
         if "trusted" not in cls.__dict__:
             cls.trusted = False
-        cls.points = frozenset(
-            point for point, methods in POINT_METHODS.items() if any(hasattr(cls, method) for method in methods)
-        )
+        cls.points = points_of(cls)
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self.args = args

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from copy import copy
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import HostPort, NodeInfo, Nodes, PlacedPod, Rows
+from podium.cluster import HostPort, NodeInfo, Nodes, PlacedPod
 from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.config.resolved import Profile
@@ -22,6 +22,7 @@ from podium.framework import methods
 from podium.framework.answers import (
     FailedOnNodeError,
     OutOfRangeError,
+    ScoreTable,
     check_range,
     checked_result,
     describe,
@@ -40,21 +41,32 @@ from podium.framework.answers import (
 )
 from podium.framework.cycle import Cycle
 from podium.framework.declarations import with_checked_attributes
-from podium.framework.diagnosis import Diagnosis, PostFilterResult, Refusals, refusal_of
+from podium.framework.diagnosis import (
+    Diagnosis,
+    PostFilterResult,
+    PreFilterOutcome,
+    Refusals,
+    Verdict,
+    no_node_left,
+    refusal_of,
+)
 from podium.framework.gang import GangPlugin
 from podium.framework.handle import Handle
-from podium.framework.in_force import InForce, filters_in_force
-from podium.framework.methods import FilterMethods, PreEnqueueMethods, PreScoreMethods, ScoreMethods
+from podium.framework.methods import (
+    FilterMethods,
+    InForce,
+    PreEnqueueMethods,
+    PreScoreMethods,
+    ScoreMethods,
+    filters_in_force,
+)
 from podium.framework.normalize import Scores
 from podium.framework.notes import SharedNoteError, check_notes, shared_notes
-from podium.framework.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.plugin import Plugin, Scope
 from podium.framework.plugin_failures import PluginFailure, line_of
-from podium.framework.protocols import AdjustPods
-from podium.framework.score_table import ScoreTable
+from podium.framework.protocols import AdjustPods, PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.status import NO_WAITS, SKIP, SUCCESS, Code, PluginError, Status, Wait, Waits, code_of
-from podium.framework.timer import Step
-from podium.framework.verdict import Verdict
+from podium.framework.timer import Step, timed, timed_decision
 from podium.kube import Pod
 
 _ONE = np.ones(1, dtype=np.bool_)
@@ -62,12 +74,16 @@ _UNSEEN = frozenset({Step.PRE_ENQUEUE, Step.UNRESERVE, Step.POST_BIND})
 """Steps whose errors no event of the pod shows."""
 
 
-class PreFilterOutcome(NamedTuple):
-    """What PreFilter found: a rejection, or the node names left (None: all), and who restricted them."""
+def _status_code(outcome: PreFilterOutcome | PostFilterResult) -> Code:
+    return code_of(outcome.status)
 
-    status: Status | None
-    node_names: frozenset[str] | None
-    restricting: frozenset[str]
+
+def _permit_code(answer: Status | Waits) -> Code:
+    return answer.code if isinstance(answer, Status) else Code.WAIT if answer else SUCCESS
+
+
+def _success(_answer: object) -> Code:
+    return SUCCESS
 
 
 class ProfileRuntime:
@@ -99,7 +115,7 @@ class ProfileRuntime:
             raise PluginError(f'initializing plugin "{name}": {describe(error)}{line}') from error
 
     def _resolve(self, names: Mapping[Point, tuple[str, ...]]) -> None:
-        """Find the methods of the plugins at each point, in running order, and have each point timed."""
+        """Find the methods of the plugins at each point, in running order."""
         self._at = {point: tuple(self.plugins[name] for name in names.get(point, ())) for point in Point}
         at, timer = self._at, self.timer
         self.pre_enqueues = tuple(methods.pre_enqueue(plugin, timer) for plugin in at[Point.PRE_ENQUEUE])
@@ -127,15 +143,6 @@ class ProfileRuntime:
         self.first_of_equals = any(plugin.first_of_equals for plugin in at[Point.SCORE])
         """Whether ties go to the first node in the order of the cluster."""
 
-        self.run_pre_enqueue = timer.timed(Step.PRE_ENQUEUE, self._run_pre_enqueue, code_of)
-        self.run_pre_filter = timer.timed_decision(Step.PRE_FILTER, self.run_pre_filter_untimed, _status_code)
-        self.run_post_filter = timer.timed(Step.POST_FILTER, self._run_post_filter, _status_code)
-        self.run_pre_score = timer.timed_decision(Step.PRE_SCORE, self._run_pre_score, _success)
-        self.run_scores = timer.timed_decision(Step.SCORE, self._run_scores, _success)
-        self.run_reserve = timer.timed(Step.RESERVE, self._run_reserve, code_of)
-        self.run_unreserve = timer.timed(Step.UNRESERVE, self._run_unreserve, _success)
-        self.run_permit = timer.timed(Step.PERMIT, self._run_permit, _permit_code)
-
     def at(self, point: Point) -> tuple[Plugin, ...]:
         """The plugins of an extension point, in running order."""
         return self._at[point]
@@ -151,7 +158,8 @@ class ProfileRuntime:
 
     # Before the cycle
 
-    def _run_pre_enqueue(self, pod: Pod, first: str = "") -> Status | None:
+    @timed(Step.PRE_ENQUEUE, code_of)
+    def run_pre_enqueue(self, pod: Pod, first: str) -> Status | None:
         """Whether the pod may enter the queue; `first` names the plugin that held it last time."""
         plugins: Iterable[PreEnqueueMethods] = self.pre_enqueues
         for plugin in sorted(plugins, key=lambda each: each.name != first) if first else plugins:
@@ -166,6 +174,11 @@ class ProfileRuntime:
         return None
 
     # Filtering
+
+    @timed_decision(Step.PRE_FILTER, _status_code)
+    def run_pre_filter(self, cycle: Cycle) -> PreFilterOutcome:
+        """Which nodes are left at all, and what plugins note about the pod."""
+        return self.run_pre_filter_untimed(cycle)
 
     def run_pre_filter_untimed(self, cycle: Cycle) -> PreFilterOutcome:
         rejection: Status | None = None
@@ -189,7 +202,7 @@ class ProfileRuntime:
                 restricting.add(plugin.name)
                 names = frozenset(answer) if names is None else names & answer
                 if not names:
-                    return PreFilterOutcome(_no_node_left(restricting), names, frozenset(restricting))
+                    return PreFilterOutcome(no_node_left(restricting), names, frozenset(restricting))
             elif answer is not None:
                 wrong = not_this("None, a Status or a set of node names", answer)
                 raise self.failed(Step.PRE_FILTER, plugin.name, wrong, cycle.pod)
@@ -319,7 +332,8 @@ class ProfileRuntime:
         if status is not None:
             raise PluginError(f"{running(step, plugin.name)}: {status.message}")
 
-    def _run_post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
+    @timed(Step.POST_FILTER, _status_code)
+    def run_post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         """Try to make room. The first success ends it; refusals are collected into one message."""
         nomination = None
         reasons: list[str] = []
@@ -344,7 +358,9 @@ class ProfileRuntime:
 
     # Scoring
 
-    def _run_pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
+    @timed_decision(Step.PRE_SCORE, _success)
+    def run_pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
+        """Prepare all score plugins; those that have nothing to say are skipped in this cycle."""
         cycle.skipped_scores = {
             plugin.name for plugin in self.pre_scores if not self.prepare_score(plugin, cycle, nodes)
         }
@@ -362,7 +378,8 @@ class ProfileRuntime:
             return status is None
         raise PluginError(f"{running(Step.PRE_SCORE, plugin.name)}: {status.message}")
 
-    def _run_scores(self, cycle: Cycle, nodes: Nodes) -> ScoreTable:
+    @timed_decision(Step.SCORE, _success)
+    def run_scores(self, cycle: Cycle, nodes: Nodes) -> ScoreTable:
         """Every score plugin on every feasible node: raw, normalised, checked, weighted, summed."""
         by_plugin: dict[str, Scores | int] = {}
         total = np.zeros(len(nodes), dtype=np.int64)
@@ -426,7 +443,9 @@ class ProfileRuntime:
 
     # After the choice
 
-    def _run_reserve(self, cycle: Cycle, node_name: str) -> Status | None:
+    @timed(Step.RESERVE, code_of)
+    def run_reserve(self, cycle: Cycle, node_name: str) -> Status | None:
+        """Let plugins count the pod on its node; the first to refuse ends it."""
         for name, reserve in self._reserves:
             try:
                 answer = reserve(cycle, node_name)
@@ -437,7 +456,8 @@ class ProfileRuntime:
                 return rejection_or_error(Step.RESERVE, status.by(name))
         return None
 
-    def _run_unreserve(self, cycle: Cycle, node_name: str) -> None:
+    @timed(Step.UNRESERVE, _success)
+    def run_unreserve(self, cycle: Cycle, node_name: str) -> None:
         """Undo Reserve, all plugins in reverse order. What one raises must not keep the others from undoing theirs."""
         for name, unreserve in self._unreserves:
             try:
@@ -445,7 +465,8 @@ class ProfileRuntime:
             except Exception as error:  # whatever the plugin raises
                 self.failed(Step.UNRESERVE, name, error, cycle.pod, node_name)
 
-    def _run_permit(self, cycle: Cycle, node_name: str) -> Status | Waits:
+    @timed(Step.PERMIT, _permit_code)
+    def run_permit(self, cycle: Cycle, node_name: str) -> Status | Waits:
         """A rejection, or how long each plugin wants the pod held (empty: not at all)."""
         if not self.permits:
             return NO_WAITS
@@ -473,31 +494,3 @@ class ProfileRuntime:
             self.handle.on_failure(PluginFailure(plugin, step, pod.key, node, error))
             sentence.logged = True
         return sentence
-
-    def rows_named(self, names: Iterable[str]) -> Rows:
-        """The rows of those named nodes that exist, in visiting order."""
-        cluster = self.handle.cluster
-        wanted = np.zeros(cluster.columns.rows, dtype=np.bool_)
-        wanted[[cluster.row_of[name] for name in names if name in cluster.row_of]] = True
-        order = cluster.order.rows
-        rows: Rows = order[wanted[order]]
-        return rows
-
-
-def _no_node_left(restricting: set[str]) -> Status:
-    names = sorted(restricting)
-    if len(names) == 1:
-        return Status.unresolvable(f"node(s) didn't satisfy plugin {names[0]}")
-    return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously")
-
-
-def _status_code(outcome: PreFilterOutcome | PostFilterResult) -> Code:
-    return code_of(outcome.status)
-
-
-def _permit_code(answer: Status | Waits) -> Code:
-    return answer.code if isinstance(answer, Status) else Code.WAIT if answer else SUCCESS
-
-
-def _success(_answer: object) -> Code:
-    return SUCCESS

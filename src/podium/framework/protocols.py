@@ -2,6 +2,11 @@
 
 `podium.framework.plugin` says what the methods mean. A plugin need not name these: the runtime finds out, once, when a
 profile is built (`podium.framework.methods`).
+
+Also defines a placement: the nodes that all members of a PodGroup are tried on, and who makes and scores placements.
+
+With the gate TopologyAwareWorkloadScheduling a group is tried on one placement after another, and goes to the best of
+those that take it.
 """
 
 from __future__ import annotations
@@ -9,17 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from podium.cluster import Mask, NodeInfo, Nodes, PlacedPod
+from podium.cluster import Mask, NodeInfo, Nodes, PlacedPod, Rows
 from podium.framework.cycle import Cycle
-from podium.framework.diagnosis import Diagnosis, PostFilterResult
+from podium.framework.diagnosis import Diagnosis, PostFilterResult, Verdict
 from podium.framework.handle import Effect
 from podium.framework.normalize import Scores
 from podium.framework.status import Status, Wait
-from podium.framework.verdict import Verdict
 from podium.kube import Pod, PodGroup
 
 if TYPE_CHECKING:
     from podium.framework.queued import QueuedPod
+
 
 FilterNodes = Callable[[Cycle, Nodes], Verdict | Mask | None]
 FilterNode = Callable[[Cycle, NodeInfo], Status | str | bool | None]
@@ -172,3 +177,33 @@ class ExplainingPlugin(Protocol):
 
     def explain(self, pod: Pod, /) -> list[str]:
         """Sentences for people; none where there is nothing to add."""
+
+
+class Placement(NamedTuple):
+    """Some nodes by their rows, in visiting order; `name` is what they have in common."""
+
+    name: str
+    rows: Rows
+
+
+class TriedPlacement(NamedTuple):
+    """A placement that takes the group, with the members that would go there."""
+
+    placement: Placement
+    pods: Sequence[Pod]
+
+
+@runtime_checkable
+class PlacementGeneratePlugin(Protocol):
+    name: str
+
+    def generate_placements(self, key: str, group: PodGroup | None, rows: Rows, /) -> Sequence[Placement] | Status:
+        """The placements to try for the group ("namespace/name"), made of these rows; or why there can be none."""
+
+
+@runtime_checkable
+class PlacementScorePlugin(Protocol):
+    name: str
+
+    def score_placements(self, key: str, tried: Sequence[TriedPlacement], /) -> Sequence[int] | Status:
+        """A score for each, 0–100, more is better; or what went wrong."""

@@ -20,11 +20,9 @@ from podium.config.resolved import SchedulerConfig
 from podium.engine.explain import Unwritten
 from podium.framework.clock import SystemClock
 from podium.framework.experience import GivenExperience
-from podium.framework.handle import Handle
-from podium.framework.nominator import Nominator
+from podium.framework.handle import Driver, EngineState, Handle
 from podium.framework.plugin import Plugin, Write
 from podium.framework.profile import ProfileRuntime
-from podium.framework.waiting import WaitingPods
 from podium.load.readings import GivenLoad
 from podium.manifests.rights import Rights
 
@@ -80,15 +78,8 @@ def _runtimes(
 ) -> Iterable[ProfileRuntime]:
     for profile in config.profiles:
         handle = Handle(
-            Cluster(),
-            SystemClock(),
-            random.Random(0),
-            Nominator(),
-            WaitingPods(),
-            Unwritten(),
-            activate=lambda _pods: None,
-            load=load,
-            experience=experience,
+            Driver(clock=SystemClock(), writer=Unwritten(), rng=random.Random(0), load=load, experience=experience),
+            EngineState(cluster=Cluster()),
             gates=config.gates,
         )
         yield ProfileRuntime(profile, registry, handle)

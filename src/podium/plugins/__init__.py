@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from importlib.metadata import entry_points
 
 from podium import packages
-from podium.framework.declarations import does_nothing, wrong_declarations
-from podium.framework.kinds import wrong_kinds
-from podium.framework.misspelt import misspelt
+from podium.framework.declarations import does_nothing, misspelt, wrong_declarations, wrong_kinds
 from podium.framework.plugin import Plugin
 from podium.plugins.plugin_source import PluginLoadError, described, load_source, source_of
 

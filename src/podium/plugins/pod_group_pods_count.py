@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from podium.cluster.pod_groups import PodGroupStates
 from podium.framework import MAX_SCORE, Handle, Plugin, Status
-from podium.framework.placements import TriedPlacement
+from podium.framework.protocols import TriedPlacement
 
 NAME: Final = "PodGroupPodsCount"
 NO_MEMBER: Final = "no pods from pod group are assigned to any of the candidate placements"

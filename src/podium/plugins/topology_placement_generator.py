@@ -12,7 +12,7 @@ from typing import Any, Final
 from podium.cluster import Rows
 from podium.cluster.pod_groups import PodGroupStates
 from podium.framework import Handle, Plugin, Status
-from podium.framework.placements import Placement
+from podium.framework.protocols import Placement
 from podium.kube import PodGroup
 
 NAME: Final = "TopologyPlacementGenerator"

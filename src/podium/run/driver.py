@@ -22,6 +22,7 @@ from podium.engine.scheduler import UNSCHEDULABLE, Scheduler
 from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
 from podium.framework.experience import Experience
+from podium.framework.handle import Driver
 from podium.framework.object_problems import ObjectProblem
 from podium.framework.plugin_failures import FirstFailures
 from podium.framework.queued import QueuedPod
@@ -111,23 +112,25 @@ class LiveScheduler:
         self.engine = Scheduler(
             config,
             registry,
-            clock=clock,
-            writer=self.writer if shadow is None else ShadowWriter(shadow),
-            listener=shadow or self,
-            rng=parts.rng,
-            launch=self._launch,
-            load=parts.load,
-            experience=parts.experience,
-            report=LOG.warning,
-            timer=UNTIMED if metrics is None else metrics.timer,
-            on_failure=self.plugin_failures,
-            extenders=build_extenders(
-                config,
-                self._text_of_pod,
-                self._text_of_node,
-                may_bind=shadow is None,
-                guard=lambda: None if client.guard is None else client.guard(),
+            Driver(
+                clock=clock,
+                writer=self.writer if shadow is None else ShadowWriter(shadow),
+                rng=parts.rng,
+                launch=self._launch,
+                load=parts.load,
+                experience=parts.experience,
+                report=LOG.warning,
+                timer=UNTIMED if metrics is None else metrics.timer,
+                on_failure=self.plugin_failures,
+                extenders=build_extenders(
+                    config,
+                    self._text_of_pod,
+                    self._text_of_node,
+                    may_bind=shadow is None,
+                    guard=lambda: None if client.guard is None else client.guard(),
+                ),
             ),
+            shadow or self,
             on_group_condition=self._groups.write if shadow is None else _write_nothing,
         )
         self._schedules = False

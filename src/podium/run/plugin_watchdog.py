@@ -17,7 +17,8 @@ from types import CodeType, FrameType
 
 from podium.framework.answers import filter_by_node, score_by_node
 from podium.framework.cycle import Cycle
-from podium.framework.plugin import POINT_METHODS, Plugin
+from podium.framework.extension_points import METHODS as METHODS_OF_POINTS
+from podium.framework.plugin import Plugin
 from podium.kube import Pod
 from podium.serving.process_loop import SideThread
 
@@ -26,10 +27,7 @@ SLOW = 0.1
 LOOK_EVERY = 0.02
 SUM_EVERY = 60.0
 
-METHODS = (
-    *(method for methods in POINT_METHODS.values() for method in methods),
-    *("add_pod", "remove_pod", "normalize", "pre_bind_preflight", "sort_key", "watermark", "observe"),
-)
+METHODS = (*METHODS_OF_POINTS, "watermark", "observe")
 _LOOPS = frozenset({id(filter_by_node.__code__), id(score_by_node.__code__)})
 """These call the one-node form of a plugin thousands of times: what counts is all of it."""
 

@@ -22,9 +22,8 @@ from podium.config import Registry, SchedulerConfig
 from podium.config.feature_gates import NO_GATES, Gate, Gates
 from podium.engine.explain import Unwritten
 from podium.framework import Handle, Plugin, SystemClock
-from podium.framework.nominator import Nominator
+from podium.framework.handle import Driver, EngineState
 from podium.framework.profile import ProfileRuntime
-from podium.framework.waiting import WaitingPods
 from podium.kube import CustomObject, KubeObject, Node, Pod, PodGroup
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.custom_object import ThirdPartyObject
@@ -97,8 +96,6 @@ def _following(config: SchedulerConfig, registry: Registry, nodes: Sequence[Node
         cluster.set_node(node)
     load = Telemetry(clock=clock, rng=rng, nodes=lambda: nodes, api=client, report=lambda _line: None)
     for profile in config.profiles:
-        handle = Handle(
-            cluster, clock, rng, Nominator(), WaitingPods(), Unwritten(), activate=lambda _pods: None, load=load
-        )
+        handle = Handle(Driver(clock=clock, writer=Unwritten(), rng=rng, load=load), EngineState(cluster=cluster))
         ProfileRuntime(profile, registry, handle)
     return load

@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from podium.framework.plugin import Plugin
+from podium.framework.plugin import Plugin, PluginPage
 from podium.framework.profile import ProfileRuntime
-from podium.framework.served import PluginPage
 from podium.serving import address
 from podium.serving.browser_guard import FORBIDDEN, BrowserGuard
 from podium.serving.listener import WebPort

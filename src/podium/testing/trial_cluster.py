@@ -22,7 +22,7 @@ from podium.engine.intake import on_node
 from podium.framework.clock import Clock, ManualClock
 from podium.framework.diagnosis import Nomination
 from podium.framework.experience import GivenExperience
-from podium.framework.handle import Effect, Preemptor
+from podium.framework.handle import Driver, Effect, Preemptor
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import PluginFailure
 from podium.framework.status import PluginError
@@ -75,15 +75,17 @@ class TrialCluster:
         self._scheduler = RecordingScheduler(
             settings.config,
             settings.registry,
-            clock=self.clock,
-            writer=self._api,
-            listener=self._api,
-            rng=random.Random(seed),
-            launch=self._launch,
-            load=self.load,
-            experience=self.experience,
-            report=self._reports.append,
-            on_failure=self._failures.append,
+            Driver(
+                clock=self.clock,
+                writer=self._api,
+                rng=random.Random(seed),
+                launch=self._launch,
+                load=self.load,
+                experience=self.experience,
+                report=self._reports.append,
+                on_failure=self._failures.append,
+            ),
+            self._api,
         )
         self._scheduler.record(settings.tried)
         self._api.intake = self._scheduler.intake
@@ -209,7 +211,7 @@ class TrialCluster:
         return outcome
 
     def _gate(self, pod: Pod) -> str:
-        status = self._scheduler.profiles[pod.spec.scheduler_name].run_pre_enqueue(pod)
+        status = self._scheduler.profiles[pod.spec.scheduler_name].run_pre_enqueue(pod, "")
         return "" if status is None else status.message
 
     def _try_next(self) -> str | None:

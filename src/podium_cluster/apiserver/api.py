@@ -2,6 +2,9 @@
 
 Objects given are not changed and objects returned are the caller's own. Refusals are StatusErrors. What a verb does is
 in writes/; requests over HTTP go there directly (http/handler.py).
+
+A new cluster begins with the objects that kube-apiserver makes: four namespaces, the two system priority classes, and
+the ConfigMap that components read their trusted certificates from (here: none).
 """
 
 from __future__ import annotations
@@ -9,26 +12,39 @@ from __future__ import annotations
 import builtins
 import random
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from podium.framework.clock import Clock
 from podium.kube.json_object import JsonObject
-from podium_cluster.apiserver.bootstrap import initial_objects
-from podium_cluster.apiserver.kinds import BUILT_IN, Kind, Kinds
+from podium_cluster.apiserver.kind import Kind, Kinds
+from podium_cluster.apiserver.kinds import BUILT_IN
 from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.database import Database
 from podium_cluster.apiserver.store.object_store import HISTORY, ObjectStore
 from podium_cluster.apiserver.store.selection import selection
+from podium_cluster.apiserver.write_context import DeleteOptions, WriteContext, WriteOptions
 from podium_cluster.apiserver.writes import custom_kinds
 from podium_cluster.apiserver.writes.binding import bind
-from podium_cluster.apiserver.writes.context import WriteContext
 from podium_cluster.apiserver.writes.create import create
 from podium_cluster.apiserver.writes.delete import delete
 from podium_cluster.apiserver.writes.eviction import evict
-from podium_cluster.apiserver.writes.options import DeleteOptions, WriteOptions
 from podium_cluster.apiserver.writes.update import patch_object, update
+
+_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_PRIORITY_CLASSES: Final = (
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+)
 
 
 class Computed(Protocol):
@@ -192,3 +208,26 @@ class EmbeddedApi:
 def copied(obj: Any) -> Any:
     """A copy that shares nothing with the original."""
     return msgspec.json.decode(msgspec.json.encode(obj))
+
+
+def initial_objects() -> list[dict[str, Any]]:
+    """In the order they are to be created; those that exist already stay as they are."""
+    namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in _NAMESPACES]
+    classes = [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+            "description": description,
+            "preemptionPolicy": "PreemptLowerPriority",
+        }
+        for name, value, description in _PRIORITY_CLASSES
+    ]
+    authentication = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
+        "data": {},
+    }
+    return [*namespaces, *classes, authentication]

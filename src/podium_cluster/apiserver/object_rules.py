@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from podium_cluster.apiserver.kinds import NODE, POD
+from podium_cluster.apiserver.kinds import NODE, POD, rules_of
 from podium_cluster.apiserver.schema import DecodingError, schema_of
-from podium_cluster.apiserver.writes.rules.table import rules_of
-from podium_cluster.apiserver.writes.validation.metadata import metadata_causes
+from podium_cluster.apiserver.validation.metadata import metadata_causes
 
 
 def refused(kind: str, obj: dict[str, Any]) -> Iterator[tuple[str, str, bool]]:

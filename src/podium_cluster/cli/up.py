@@ -211,7 +211,7 @@ def _sources(config: str | None, plugin: list[str], feature_gates: list[str] | N
     from podium.cli.configuration import read_config
     from podium.cli.errors import sentence_for
     from podium.plugins.plugin_source import file_of
-    from podium_cluster.up.errors import UpError
+    from podium_cluster.up import UpError
     from podium_cluster.up.reload import Sources
 
     def load() -> "tuple[SchedulerConfig, Registry]":
@@ -227,7 +227,7 @@ def _sources(config: str | None, plugin: list[str], feature_gates: list[str] | N
 
 
 def _devices(devices: str | None) -> "list[DeviceShape]":
-    from podium_cluster.up.sample_devices import DeviceFileError, read_shapes, sample_devices
+    from podium_cluster.up.samples import DeviceFileError, read_shapes, sample_devices
 
     if devices is None:
         return []
@@ -260,8 +260,8 @@ def _screen(view: bool) -> "Screen":
 
 def _run(config: "SchedulerConfig", registry: "Registry", options: "UpOptions", screen: "Screen") -> int:
     from podium_cluster.apiserver.errors import StorageError
+    from podium_cluster.up import UpError
     from podium_cluster.up.cluster import up as run_cluster
-    from podium_cluster.up.errors import UpError
 
     try:
         return run_to_end(run_cluster(config, registry, options, screen))

@@ -23,7 +23,8 @@ from podium.serving.work_queue import WorkQueue
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.event_recorder import ComponentEventRecorder
-from podium_cluster.apiserver.kinds import Kind, built_in
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kinds import built_in
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.controllers.pods import Key, PodIndex, PodView, view
 

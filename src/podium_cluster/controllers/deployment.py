@@ -16,7 +16,7 @@ from podium_cluster.controllers import conditions, rollout
 from podium_cluster.controllers.context import ControllerContext, copied, key_of, number
 from podium_cluster.controllers.ownership import claimed_objects, controller_reference, selector_of
 from podium_cluster.controllers.pods import Key, PodView, seconds
-from podium_cluster.controllers.template_hash import template_hash
+from podium_cluster.controllers.revisions import template_hash
 
 
 class Deployments:

@@ -13,7 +13,7 @@ from podium.kube.decode import decode_json
 from podium.kube.json_object import JsonObject
 from podium.kube.meta import OwnerReference
 from podium_cluster.apiserver.errors import StatusError
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.store.collection import ObjectChange, Stored
 from podium_cluster.apiserver.writes.delete import FOREGROUND, ORPHAN
 from podium_cluster.controllers.context import ControllerContext

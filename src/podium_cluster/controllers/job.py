@@ -16,7 +16,6 @@ from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.controllers import conditions
 from podium_cluster.controllers.context import ControllerContext, copied, key_of, number
-from podium_cluster.controllers.indexes import format_indexes, parse_indexes
 from podium_cluster.controllers.job_pods import (
     FINALIZER,
     Counts,
@@ -24,10 +23,12 @@ from podium_cluster.controllers.job_pods import (
     counted,
     ended,
     finished,
+    format_indexes,
     free_indexes,
     index_of,
     is_failed,
     new_pod,
+    parse_indexes,
     restarted_too_often,
     suspended,
     too_many,

@@ -1,11 +1,13 @@
 """Decides about a Job's pods: which count, how many there should be, which go, and what the next one looks like.
 
 Pure: the Job and its pods go in, decisions come out.
+
+Completion indexes are written as an Indexed Job's status writes them: "0-4,7,9,10"; only three or more make a range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -133,3 +135,31 @@ def ended(pod: PodView, now: float) -> float:
     ready = pod.condition("Ready")
     since = seconds(ready.last_transition_time) if ready is not None and ready.status == "False" else None
     return since if since is not None else now
+
+
+def parse_indexes(text: str, completions: int) -> set[int]:
+    """The indexes below `completions`; what cannot be read is left out.
+
+    >>> sorted(parse_indexes("0-2,5", 10))
+    [0, 1, 2, 5]
+    """
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if first.isdigit() and (last or first).isdigit():
+            found.update(range(int(first), min(int(last or first), completions - 1) + 1))
+    return found
+
+
+def format_indexes(indexes: Iterable[int]) -> str:
+    """
+    >>> format_indexes({0, 1, 2, 5, 7, 8})
+    '0-2,5,7,8'
+    """
+    runs: list[list[int]] = []
+    for index in sorted(indexes):
+        if runs and runs[-1][-1] == index - 1:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium_cluster.apiserver.errors import StatusError
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.controllers.context import ControllerContext, key_of
 from podium_cluster.controllers.pods import Key

@@ -9,8 +9,8 @@ from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.event_recorder import ComponentEventRecorder
 from podium_cluster.apiserver.kinds import POD
 from podium_cluster.apiserver.store.collection import Stored
+from podium_cluster.apiserver.write_context import WriteOptions
 from podium_cluster.apiserver.writes.create import create
-from podium_cluster.apiserver.writes.options import WriteOptions
 from podium_cluster.controllers.context import ControllerContext, copied
 from podium_cluster.controllers.ownership import controller_reference
 from podium_cluster.controllers.pods import PodView

@@ -1,15 +1,25 @@
 """Stores the versions of a StatefulSet's or DaemonSet's template as ControllerRevisions: what `kubectl rollout history`
-lists and `kubectl rollout undo` goes back to. A template that comes back gets its old revision under a new number."""
+lists and `kubectl rollout undo` goes back to. A template that comes back gets its old revision under a new number.
+
+The hash of a template is part of names and labels, so that the pods of each version can be distinguished. Of two
+templates that say the same the hash is the same. It is not the number that kube-controller-manager computes, which
+depends on how Go prints its structs. Letters that could form words are left out, as everywhere in such names.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
+
+import msgspec
 
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.controllers.context import ControllerContext, copied
 from podium_cluster.controllers.ownership import claimed_objects, controller_reference, selector_of
-from podium_cluster.controllers.template_hash import template_hash
+
+_SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_encoder = msgspec.json.Encoder(order="deterministic")
 
 
 def revisions_of(context: ControllerContext, owner: JsonObject) -> list[JsonObject]:
@@ -64,3 +74,15 @@ def truncate(
     limit = owner["spec"].get("revisionHistoryLimit")
     for each in unused[: max(0, len(unused) - (10 if limit is None else limit))]:
         context.delete("ControllerRevision", each["metadata"]["namespace"], each["metadata"]["name"])
+
+
+def template_hash(template: Any, collisions: int | None = None) -> str:
+    value = _fnv32a(_encoder.encode(template) + (b"" if collisions is None else collisions.to_bytes(8, "little")))
+    return "".join(_SAFE_LETTERS[ord(digit) % len(_SAFE_LETTERS)] for digit in str(value))
+
+
+def _fnv32a(data: bytes) -> int:
+    value = 0x811C9DC5
+    for byte in data:
+        value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
+    return value

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from podium.kube.json_object import JsonObject
 from podium_cluster.controllers import conditions
-from podium_cluster.controllers.amounts import scaled
+from podium_cluster.controllers.pods import scaled
 
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"

@@ -18,9 +18,7 @@ from podium.kube.pod import Pod
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.kinds import NODE, POD
 from podium_cluster.apiserver.store.collection import ObjectChange
-from podium_cluster.apiserver.store.field_values import SELECTABLE
-from podium_cluster.kubelets.device_shapes import DeviceShape
-from podium_cluster.kubelets.drivers import publish
+from podium_cluster.kubelets.device_shapes import DeviceShape, publish
 from podium_cluster.kubelets.heartbeats import LeaseRenewal, write_ready
 from podium_cluster.kubelets.machines import Machine
 from podium_cluster.kubelets.metrics import serve_metrics
@@ -32,8 +30,8 @@ EMBEDDED = "podium.dev/embedded-node"
 """The annotation by which a process that takes over a stored cluster knows its nodes; its value is their number."""
 
 _DIGITS = 9
-_NODE_NAME = SELECTABLE["pods"].index("spec.nodeName")
-_PHASE = SELECTABLE["pods"].index("status.phase")
+_NODE_NAME = POD.fields.names.index("spec.nodeName")
+_PHASE = POD.fields.names.index("status.phase")
 
 
 class Kubelets:

@@ -3,30 +3,32 @@
 Accepted or rejected; after the start-up time running; after its duration ended, or, as its restart policy says, started
 again after 10 s, 20 s, 40 s … up to 5 minutes; deleted when its containers have had the time they need, within the
 grace period. A pod on a stopped node takes its next step when the node is back.
+
+A kubelet starts only pods that their claims name, and says why a pod's devices are not ready for it on its node.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from podium.framework.clock import Clock
+from podium.kube.claim_status import ClaimNotReadyError, claim_name, is_reserved_for
 from podium.kube.decode import decode_json
+from podium.kube.devices import ResourceClaim
 from podium.kube.json_object import JsonObject
 from podium.kube.meta import format_time
 from podium.kube.pod import Pod
 from podium.kube.requests import fit_requests
 from podium_cluster.apiserver.api import EmbeddedApi
-from podium_cluster.apiserver.errors import StatusError, StorageError
+from podium_cluster.apiserver.errors import StatusError, StorageError, not_found
 from podium_cluster.apiserver.event_recorder import ComponentEventRecorder
-from podium_cluster.apiserver.kinds import POD
-from podium_cluster.apiserver.writes.options import WriteOptions
+from podium_cluster.apiserver.kinds import POD, built_in
+from podium_cluster.apiserver.write_context import WriteOptions
 from podium_cluster.apiserver.writes.update import update
 from podium_cluster.kubelets import pod_status
-from podium_cluster.kubelets.admission import Rejection, host_ports, rejection
-from podium_cluster.kubelets.claims import has_claims, problem_of_claims
 from podium_cluster.kubelets.declared import declared
-from podium_cluster.kubelets.machines import Key, Machine, PodRun
+from podium_cluster.kubelets.machines import Key, Machine, PodRun, Rejection, host_ports, rejection
 from podium_cluster.kubelets.shapes import address, pod_prefix
 from podium_cluster.kubelets.timeline import Timeline
 from podium_cluster.kubelets.usage import drawn_usage
@@ -37,6 +39,7 @@ FORGIVEN_AFTER = 600.0
 KILLED, TERMINATED = 137, 143
 CLAIMS_CHECK = 2.0
 """Seconds after which a pod whose devices were not ready is looked at again."""
+CLAIM = built_in("resource.k8s.io/v1", "ResourceClaim")
 
 
 class PodLives:
@@ -215,3 +218,38 @@ class PodLives:
         # Not through the API object, which copies: this pod is not shared.
         update(self._api.context, POD, *run.key, pod, "status", WriteOptions())
         return True
+
+
+def has_claims(pod: Pod) -> bool:
+    return bool(pod.spec.resource_claims) or pod.status.extended_resource_claim_status is not None
+
+
+def problem_of_claims(api: EmbeddedApi, pod: Pod) -> str:
+    """What is wrong, in a kubelet's words; empty where the pod may start."""
+    try:
+        for name, is_made in _names(pod):
+            stored = api.store.get(CLAIM, pod.namespace, name)
+            if stored is None:
+                return f"fetch ResourceClaim {name}: {not_found(CLAIM, name).message}"
+            claim = decode_json(ResourceClaim, stored.raw)
+            owner = claim.metadata.controller
+            if is_made and (owner is None or owner.uid != pod.uid):
+                return f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)"
+            if not is_reserved_for(claim, pod):
+                return f"pod {pod.name} ({pod.uid}) is not allowed to use ResourceClaim {name} ({claim.uid})"
+            if claim.status.allocation is None:
+                return f"ResourceClaim {name}: not allocated"
+    except ClaimNotReadyError as error:
+        return str(error)
+    return ""
+
+
+def _names(pod: Pod) -> Iterator[tuple[str, bool]]:
+    """The pod's claims, and whether each was made for it from a template."""
+    for entry in pod.spec.resource_claims:
+        name = claim_name(pod, entry)
+        if name is not None:
+            yield name, entry.resource_claim_name is None
+    special = pod.status.extended_resource_claim_status
+    if special is not None:
+        yield special.resource_claim_name, False

@@ -39,19 +39,18 @@ from podium_cluster.apiserver.store.database import Database, DatabaseError
 from podium_cluster.apiserver.timestamps import timestamp
 from podium_cluster.controllers import Controllers
 from podium_cluster.kubelets import DeviceShape, Kubelets
+from podium_cluster.up import UpError
 from podium_cluster.up.background import log_of, say_ready
 from podium_cluster.up.creation import CreatedObjects, create, install_definitions
 from podium_cluster.up.demonstration import demonstrate
-from podium_cluster.up.errors import UpError
 from podium_cluster.up.kubeconfig import write_kubeconfig
 from podium_cluster.up.live_view.node_page import describe_node
 from podium_cluster.up.manifests import Manifest, sample_workload
 from podium_cluster.up.picture import Picture, ServedAt, take_picture
 from podium_cluster.up.pod_tracker import PodTracker
-from podium_cluster.up.process_age import process_age
 from podium_cluster.up.reload import Sources, take_in_changes, try_out
 from podium_cluster.up.running_clusters import RunningCluster, registered
-from podium_cluster.up.sample_nodes import SAMPLE_NODES, sample_shapes
+from podium_cluster.up.samples import SAMPLE_NODES, sample_shapes
 from podium_cluster.up.scheduler_pages import pages_of
 from podium_cluster.up.scheduler_thread import BuildScheduler, SchedulerThread
 from podium_cluster.up.screen import Camera, Screen, counted
@@ -247,3 +246,12 @@ async def _say_first_placed(tracker: PodTracker, screen: Screen) -> None:
         await asyncio.sleep(_LOOK)
     waited = process_age() - (time.monotonic() - tracker.first_placed)
     screen.say(f"first pod placed {waited:.1f} s after the start")
+
+
+def process_age() -> float:
+    """Seconds since this process began."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, ValueError):
+        return time.process_time()

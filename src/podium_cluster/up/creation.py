@@ -12,7 +12,7 @@ from podium.controllers.catalog import definitions
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError
-from podium_cluster.up.errors import UpError
+from podium_cluster.up import UpError
 from podium_cluster.up.manifests import Manifest
 
 _MANAGER = "podium-up"

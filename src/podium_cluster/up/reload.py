@@ -17,7 +17,7 @@ from podium.config.resolved import SchedulerConfig
 from podium.engine.explain import explain
 from podium.framework.answers import describe
 from podium.kube import Pod, PodSpec
-from podium_cluster.up.errors import UpError
+from podium_cluster.up import UpError
 
 LOOK: Final = 0.25
 """Seconds between two looks. A change counts when it has been seen twice: until then the file is being written."""

@@ -28,7 +28,7 @@ import numpy as np
 from podium.cluster import NodeInfo, Nodes
 from podium.cluster.resources import ALLOCATABLE, CPU, REQUESTED
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, PluginError, Resource, Scope, Scores, Status
-from podium.framework.served import PluginMetric
+from podium.framework.plugin import PluginMetric
 from podium.kube import Pod
 from podium_lab.learned.args import COUNTED, LearnedScoreArgs
 from podium_lab.learned.decision_log import DecisionLog, compare

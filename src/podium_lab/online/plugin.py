@@ -29,7 +29,7 @@ from podium.cluster import Nodes
 from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, PluginError, Resource, Scope, Scores
 from podium.framework.environment import filled
 from podium.framework.experience import REWARD, ConfigMapName, LearnedState, learn
-from podium.framework.served import PluginMetric
+from podium.framework.plugin import PluginMetric
 from podium.kube import Pod
 from podium.load.scaling import median
 from podium_lab.model_guard import ModelGuard

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from podium.config import Registry, SchedulerConfig
 from podium.config.durations import SECOND
 from podium.engine.scheduler import Scheduler
+from podium.framework.handle import Driver
 from podium.kube import Node
 from podium.load.readings import GivenLoad
 from podium_lab.simulator.distributions import generator, sampler
@@ -114,12 +115,14 @@ class SimulatedRun:
         self._scheduler = scheduler = Scheduler(
             config,
             registry,
-            clock=self._clock,
-            writer=writer,
-            listener=writer,
-            rng=random.Random(seed),
-            load=load,
-            report=self._report,
+            Driver(
+                clock=self._clock,
+                writer=writer,
+                rng=random.Random(seed),
+                load=load,
+                report=self._report,
+            ),
+            writer,
         )
         self._pods.intake = scheduler.intake
         self._traits: Callable[[], tuple[float, ...]] | None = None

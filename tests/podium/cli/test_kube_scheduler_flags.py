@@ -19,6 +19,7 @@ from podium.cli.kube_scheduler_flags import FLAGS, read_flags
 from podium.config import default_config
 from podium.config.flags import with_other_flags
 from podium.engine.scheduler import Scheduler
+from podium.framework.handle import Driver
 from podium.plugins import load_registry
 from podium.serving.certificate import SelfSigned
 from podium.serving.tls import MIN_VERSIONS, ServingTls
@@ -160,7 +161,15 @@ def test_pods_that_nothing_wakes_are_tried_again_when_the_flag_says_so() -> None
     flag = {"pod-max-in-unschedulable-pods-duration": "10s"}
     config, _warnings = with_other_flags(default_config(registry), flag, beside_file=True)
     scheduler = Scheduler(
-        config, registry, clock=world.clock, writer=world, listener=world, rng=random.Random(0), report=print
+        config,
+        registry,
+        Driver(
+            clock=world.clock,
+            writer=world,
+            rng=random.Random(0),
+            report=print,
+        ),
+        world,
     )
     scheduler.intake.set(make_node("n", cpu=1))
     scheduler.intake.set(make_pod("p", requests={"cpu": "2"}))

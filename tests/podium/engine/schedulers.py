@@ -14,7 +14,7 @@ from podium.engine.intake import Intake
 from podium.engine.scheduler import Scheduler
 from podium.framework import ManualClock, Nomination, Plugin, QueuedPod
 from podium.framework.extender import Extender
-from podium.framework.handle import Effect, Preemptor
+from podium.framework.handle import Driver, Effect, Preemptor
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.pod import ExtendedResourceRequestMapping
@@ -49,8 +49,9 @@ class World(MemoryWriter):
         extenders: Sequence[Extender] = (),
         **options: Any,
     ) -> None:
-        given = ("launch", "timer", "on_failure", "on_group_condition", "load", "experience")
+        given = ("launch", "timer", "on_failure", "load", "experience")
         passed_on = {name: options.pop(name) for name in given if name in options}
+        hears = {name: options.pop(name) for name in ("on_group_condition",) if name in options}
         super().__init__(options.pop("clock", None) or ManualClock(1_000_000.0), at_once=True)
         config, registry = setup(*plugins, **options)
         self.bind_answer: Effect = None
@@ -68,18 +69,15 @@ class World(MemoryWriter):
         self.nominate_answer: Effect = None
         self.gave_way: list[tuple[str, str, str]] = []
         self.reports: list[str] = []
-        self.scheduler = Scheduler(
-            config,
-            registry,
+        driver = Driver(
             clock=self.clock,
             writer=self,
-            listener=self,
             rng=random.Random(0),
             report=self.reports.append,
-            parity=parity,
             extenders=extenders,
             **passed_on,
         )
+        self.scheduler = Scheduler(config, registry, driver, self, parity=parity, **hears)
         self.queue, self.intake = self.scheduler.queue, self.scheduler.intake
         self.add(*nodes)
 

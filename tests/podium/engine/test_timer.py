@@ -41,56 +41,47 @@ class Diary:
         assert scheduler_name == "default-scheduler"
         return self
 
-    def timed(self, step: Step, run: Callable[..., Any], code_of: Callable[[Any], Code]) -> Callable[..., Any]:
-        def timed(*args: Any) -> Any:
-            code = Code.ERROR
-            try:
-                answer = run(*args)
-                code = code_of(answer)
-                return answer
-            finally:
-                self.points.append((step, code.name))
+    def time(self, step: Step, code_of: Callable[[Any], Code], run: Callable[..., Any], *args: Any) -> Any:
+        code = Code.ERROR
+        try:
+            answer = run(*args)
+            code = code_of(answer)
+            return answer
+        finally:
+            self.points.append((step, code.name))
 
-        return timed
-
-    def timed_decision(
-        self, step: Step, run: Callable[..., Any], code_of: Callable[[Any], Code], *, errors: bool = True
-    ) -> Callable[..., Any]:
-        timed = self.timed(step, run, code_of)
-
-        def decided(cycle: Cycle, *args: Any) -> Any:
+    def time_decision(
+        self, step: Step, code_of: Callable[[Any], Code], cycle: Cycle, run: Callable[..., Any], *args: Any
+    ) -> Any:
+        skipped = cycle.skipped_filters if "Filter" in step else cycle.skipped_scores
+        try:
+            answer = self.time(step, code_of, run, *args)
             skipped = cycle.skipped_filters if "Filter" in step else cycle.skipped_scores
-            try:
-                answer = timed(cycle, *args)
-                skipped = cycle.skipped_filters if "Filter" in step else cycle.skipped_scores
-                return answer
-            finally:
-                self.evaluations.append((step, frozenset(skipped)))
+            return answer
+        finally:
+            self.evaluations.append((step, frozenset(skipped)))
 
-        return decided
+    time_cached = time_decision
 
-    def timed_binding(
-        self, step: Step, run: Callable[..., Awaitable[Any]], code_of: Callable[[Any], Code]
-    ) -> Callable[..., Awaitable[Any]]:
-        async def timed(*args: Any) -> Any:
-            code = Code.ERROR
-            try:
-                answer = await run(*args)
-                code = code_of(answer)
-                return answer
-            finally:
-                self.points.append((step, code.name))
-
-        return timed
+    async def time_binding(
+        self, step: Step, code_of: Callable[[Any], Code], run: Callable[..., Awaitable[Any]], *args: Any
+    ) -> Any:
+        code = Code.ERROR
+        try:
+            answer = await run(*args)
+            code = code_of(answer)
+            return answer
+        finally:
+            self.points.append((step, code.name))
 
     def timed_plugin(self, step: Step, plugin: str, method: Callable[..., Any]) -> Callable[..., Any]:
         return method
 
-    def timed_node_hint(self, run: Callable[..., str]) -> Callable[..., str]:
-        return run
+    def time_node_hint(self, run: Callable[..., str], *args: Any) -> str:
+        return run(*args)
 
-    def timed_store(self, run: Callable[..., None]) -> Callable[..., None]:
-        return run
+    def time_store(self, run: Callable[..., None], *args: Any) -> None:
+        run(*args)
 
     def timed_effect(self, step: Step, plugin: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*args: Any) -> Any:
@@ -100,13 +91,10 @@ class Diary:
 
         return timed
 
-    def timed_attempt(self, run: Callable[..., None]) -> Callable[..., None]:
-        def timed(queued: QueuedPod, *args: Any) -> None:
-            self.attempts.append(f"{queued.pod.name} began")
-            run(queued, *args)
-            self.attempts.append(f"{queued.pod.name} paused")
-
-        return timed
+    def time_attempt(self, run: Callable[..., None], queued: QueuedPod, by: Any) -> None:
+        self.attempts.append(f"{queued.pod.name} began")
+        run(queued, by)
+        self.attempts.append(f"{queued.pod.name} paused")
 
     def decided(self, queued: QueuedPod) -> None:
         self.attempts.append(f"{queued.pod.name} decided")
@@ -117,28 +105,14 @@ class Diary:
     def failed(self, queued: QueuedPod, *, rejected: bool) -> None:
         self.attempts.append(f"{queued.pod.name} {'rejected' if rejected else 'error'}")
 
-    def timed_intake(self, run: Callable[..., None]) -> Callable[..., None]:
-        def timed(*args: Any) -> None:
-            run(*args)
-            if self._heard:
-                self.events.append(tuple(self._heard))
-                self._heard.clear()
+    def time_intake(self, run: Callable[..., None], change: Any) -> None:
+        run(change)
+        if self._heard:
+            self.events.append(tuple(self._heard))
+            self._heard.clear()
 
-        return timed
-
-    def as_event(self, event: Event, run: Callable[..., Any]) -> Callable[..., Any]:
-        def recorded(*args: Any) -> Any:
-            self._heard.append(event.label)
-            return run(*args)
-
-        return recorded
-
-    def as_events(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        def recorded(event: Event, *args: Any, **options: Any) -> Any:
-            self._heard.append(event.label)
-            return run(event, *args, **options)
-
-        return recorded
+    def event(self, event: Event) -> None:
+        self._heard.append(event.label)
 
     def entered(self, queue: str, event: str) -> None:
         self.entries.append((queue, event))

@@ -318,7 +318,7 @@ def test_a_broken_pre_enqueue_holds_the_pod_back_and_is_reported(answer: Any, se
     runtime.handle.on_failure = lambda failure: reports.append(
         running(failure.step, "X") + f": {describe(failure.error)}"
     )
-    status = runtime.run_pre_enqueue(make_pod())
+    status = runtime.run_pre_enqueue(make_pod(), "")
     assert status == Status.error(f'running PreEnqueue plugin "X": {sentence}').by("X")
     assert reports == [f'running PreEnqueue plugin "X": {sentence}']
 

@@ -56,19 +56,22 @@ def all_nodes(runtime: ProfileRuntime) -> Nodes:
 
 
 def test_pre_enqueue_lets_in_what_nobody_objects_to() -> None:
-    assert runtime_of(answering("A", pre_enqueue=None), answering("B", pre_enqueue=FINE)).run_pre_enqueue(Pod()) is None
+    assert (
+        runtime_of(answering("A", pre_enqueue=None), answering("B", pre_enqueue=FINE)).run_pre_enqueue(Pod(), "")
+        is None
+    )
 
 
 @pytest.mark.parametrize("status", [*REJECTIONS, SKIP, WAIT, ERROR])
 def test_pre_enqueue_holds_back_on_anything_but_success(status: Status) -> None:
-    assert runtime_of(answering("A", pre_enqueue=status)).run_pre_enqueue(make_pod()) == status.by("A")
+    assert runtime_of(answering("A", pre_enqueue=status)).run_pre_enqueue(make_pod(), "") == status.by("A")
 
 
 def test_pre_enqueue_stops_at_the_first_objection_and_asks_who_objected_last_first() -> None:
     log, plugins = log_of("A", "B", "C", B_pre_enqueue=UNRESOLVABLE, C_pre_enqueue=UNRESOLVABLE)
     runtime = runtime_of(*plugins)
-    assert runtime.run_pre_enqueue(make_pod()) == UNRESOLVABLE.by("B")
-    assert runtime.run_pre_enqueue(make_pod(), first="C") == UNRESOLVABLE.by("C")
+    assert runtime.run_pre_enqueue(make_pod(), "") == UNRESOLVABLE.by("B")
+    assert runtime.run_pre_enqueue(make_pod(), "C") == UNRESOLVABLE.by("C")
     assert log == ["A.pre_enqueue", "B.pre_enqueue", "C.pre_enqueue"]
 
 

@@ -14,9 +14,8 @@ from podium.engine.decide import score
 from podium.engine.explain import Unwritten
 from podium.framework import Handle, ManualClock
 from podium.framework.cycle import Cycle
-from podium.framework.nominator import Nominator
+from podium.framework.handle import Driver, EngineState
 from podium.framework.profile import ProfileRuntime
-from podium.framework.waiting import WaitingPods
 from podium.load.readings import LoadSource
 from tests.podium.framework.runtimes import setup
 
@@ -28,14 +27,8 @@ def scores_of(plugin: str, args: msgspec.Struct, load: LoadSource, nodes: list[s
     for name in nodes:
         cluster.set_node(make_node(name))
     handle = Handle(
-        cluster,
-        ManualClock(100.0),
-        random.Random(0),
-        Nominator(),
-        WaitingPods(),
-        Unwritten(),
-        activate=lambda _pods: None,
-        load=load,
+        Driver(clock=ManualClock(100.0), writer=Unwritten(), rng=random.Random(0), load=load),
+        EngineState(cluster=cluster),
     )
     runtime = ProfileRuntime(config.profiles[0], registry, handle)
     table = score(runtime, Cycle(make_pod(), cluster), cluster.order.rows)

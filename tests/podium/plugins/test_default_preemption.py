@@ -160,7 +160,7 @@ def test_news_of_the_last_victim_lets_the_preemptor_in_before_the_eviction_has_e
         assert found.bound == [("preemptor", "n1")]
     else:
         found.add(replace(victims[1], metadata=replace(victims[1].metadata, deletion_timestamp="now")))
-        assert found.scheduler.profiles["default-scheduler"].run_pre_enqueue(preemptor()) is None
+        assert found.scheduler.profiles["default-scheduler"].run_pre_enqueue(preemptor(), "") is None
 
 
 def test_an_eviction_that_fails_brings_the_preemptor_back_at_once() -> None:

@@ -11,6 +11,7 @@ from tools.kit.storage import make_claim, make_class, make_volume
 from podium.config import default_config
 from podium.engine.scheduler import Scheduler
 from podium.framework import ManualClock
+from podium.framework.handle import Driver
 from podium.kube import Condition, Node, Pod
 from podium.plugins import load_registry
 from podium.run.shadow import Finding, Shadow, ShadowWriter, read_findings
@@ -28,10 +29,12 @@ class World:
         self.engine = Scheduler(
             replace(default_config(registry), percentage_of_nodes_to_score=percentage),
             registry,
-            clock=ManualClock(),
-            writer=ShadowWriter(self.shadow),
-            listener=self.shadow,
-            rng=random.Random(1),
+            Driver(
+                clock=ManualClock(),
+                writer=ShadowWriter(self.shadow),
+                rng=random.Random(1),
+            ),
+            self.shadow,
         )
         self.shadow.attach(self.engine)
         self.engine.load(nodes)

@@ -23,7 +23,8 @@ from podium.kube.pod import Pod
 from podium.kube.toleration import untolerated
 from podium.placement.required_nodes import RequiredNodes
 from podium_cluster.apiserver.api import EmbeddedApi
-from podium_cluster.apiserver.kinds import NODE, POD, Kind
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kinds import NODE, POD
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.controllers import Controllers
 from podium_cluster.kubelets import Kubelets, NodeShape

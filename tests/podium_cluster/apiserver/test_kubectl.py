@@ -238,10 +238,14 @@ REPAIRED = "ClusterIPNotAllocated"
 
 
 def test_objects_of_every_kind_look_the_same(planes: tuple[Plane, Plane], tmp_path: Path) -> None:
-    definitions = [obj for obj in _every_object("objects.yaml") if obj["kind"] == "CustomResourceDefinition"]
+    definitions = [obj for obj in _every_object("tables.yaml") if obj["kind"] == "CustomResourceDefinition"]
     left_out = ("Endpoints", "CustomResourceDefinition")
-    others = [obj for obj in _every_object("objects.yaml") if obj["kind"] not in left_out]
-    for name, objects in (("definitions", definitions), ("objects", others), ("custom", _every_object("custom.yaml"))):
+    others = [obj for obj in _every_object("tables.yaml") if obj["kind"] not in left_out]
+    for name, objects in (
+        ("definitions", definitions),
+        ("objects", others),
+        ("custom", _every_object("custom_tables.yaml")),
+    ):
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump_all(objects))
     commands = ["create -f definitions.yaml", "wait --for=condition=Established crd --all", "create -f objects.yaml"]
     commands += ["create -f custom.yaml"]
@@ -260,7 +264,7 @@ def test_objects_of_every_kind_look_the_same(planes: tuple[Plane, Plane], tmp_pa
 
 
 def _every_object(file: str) -> list[dict[str, Any]]:
-    found = yaml.safe_load_all((MANIFESTS.parent / "presentation/tables" / file).read_text())
+    found = yaml.safe_load_all((MANIFESTS.parent / "presentation" / file).read_text())
     # An empty list is nothing at all where objects are kept in protobuf.
     return [obj for obj in found if (obj["kind"], obj["metadata"]["name"]) != ("EndpointSlice", "empty")]
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium_cluster.controllers.indexes import format_indexes, parse_indexes
+from podium_cluster.controllers.job_pods import format_indexes, parse_indexes
 from tests.podium_cluster.apiserver.embedded import Embedded, in_embedded_cluster, job
 
 Object = dict[str, Any]

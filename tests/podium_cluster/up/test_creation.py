@@ -11,8 +11,8 @@ from podium.framework.clock import ManualClock
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.http.handler import RequestHandler
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse
+from podium_cluster.up import UpError
 from podium_cluster.up.creation import create
-from podium_cluster.up.errors import UpError
 from podium_cluster.up.manifests import Manifest, read_workload
 
 CHART = """

@@ -14,8 +14,8 @@ from tools.kit.effort import examples
 
 from podium.cluster import NodeInfo, Nodes
 from podium.config.points import Point
-from podium.engine.answer_cache.errors import UnexpectedErrors
-from podium.engine.answer_cache.row_answers import Numbers, StatusOf, no_status
+from podium.engine.answer_cache.changed_rows import Numbers, StatusOf, no_status
+from podium.engine.answer_cache.store import UnexpectedErrors
 from podium.extender.answer_cache import RowAnswerCache
 from podium.framework import Cycle, Plugin, Scope
 from podium.kube import Pod

@@ -36,7 +36,7 @@ from podium.run.claim_writer import ClaimWriter
 from podium.run.pod_status import PodStatuses
 from podium.run.writer import LiveWriter
 from podium.serving.election.election import Election
-from podium_cluster.controllers import claim_release
+from podium_cluster.controllers import resource_claims
 from podium_plugins.capacity_scheduling import plugin as capacity_scheduling
 from podium_plugins.capacity_scheduling.admission import QuotaAnswer, over_max, over_total
 from podium_plugins.capacity_scheduling.amounts import request_of
@@ -239,7 +239,7 @@ def _counts_every_device_for_ever(patch: pytest.MonkeyPatch) -> None:
 
 
 def _keeps_claims_of_pods_that_are_gone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(claim_release, "_uses", lambda context, namespace, user: True)
+    patch.setattr(resource_claims, "_uses", lambda context, namespace, user: True)
 
 
 def _reports_a_refused_claim_at_once(patch: pytest.MonkeyPatch) -> None:

@@ -15,20 +15,23 @@ from podium.cluster import Cluster, NodeInfo, Nodes, Rows
 from podium.engine.answer_cache.changed_rows import FEW_ROWS, ChangedRows, PendingRows
 from podium.engine.answer_cache.filters import CachedFilters
 from podium.engine.choice import order_key, walk_key
-from podium.framework.answers import check_scores, failure
+from podium.framework.answers import ScoreTable, check_scores, failure
 from podium.framework.cycle import Cycle
 from podium.framework.methods import PreScoreMethods, ScoreMethods
 from podium.framework.normalize import MAX_SCORE, Scores
 from podium.framework.plugin import Scope
 from podium.framework.profile import ProfileRuntime
-from podium.framework.score_table import ScoreTable
-from podium.framework.status import PluginError
-from podium.framework.timer import Step
+from podium.framework.status import SUCCESS, Code, PluginError
+from podium.framework.timer import Step, timed_cached
 
 RANK_BITS = 26
 """The lowest bits of a packed number hold the rank: `walk_key` gives a million nodes ranks below 2^26."""
 HIGHEST_TOTAL = 1 << (62 - RANK_BITS)
 """Totals from here on would reach the sign bit of a packed number."""
+
+
+def _code_of_choice(row: int | None) -> Code | None:
+    return None if row is None else SUCCESS
 
 
 class CachedScores:
@@ -39,6 +42,7 @@ class CachedScores:
 
     def __init__(self, runtime: ProfileRuntime, cluster: Cluster, filters: CachedFilters) -> None:
         self._runtime = runtime
+        self.timer = runtime.timer
         self._cluster = cluster
         self._filters = filters
         rows = self._rows = cluster.columns.rows
@@ -65,6 +69,7 @@ class CachedScores:
         """The order of nodes that ranks were given by, where the first of equals is taken."""
         self._packed = np.full(rows, -1, dtype=np.int64)
 
+    @timed_cached(Step.SCORE, _code_of_choice)
     def best(self, cycle: Cycle) -> int | None:
         """The row to take, with every score up to date; None where the answers cannot be cached."""
         changed, nodes, moved = self.pending.take(), self.pending_nodes.take(), self._filters.feasible_changed

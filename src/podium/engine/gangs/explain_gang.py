@@ -93,7 +93,7 @@ def explain_pod_group(runtime: ProfileRuntime, pod: Pod, placer: _Trial, samplin
         return None
     gang = Gate.GANG_SCHEDULING in handle.gates and group.min_count is not None
     minimum = group.min_count if gang and group.min_count is not None else 1
-    held = runtime.run_pre_enqueue(pod)
+    held = runtime.run_pre_enqueue(pod, "")
     explanation = GangExplanation(
         f"PodGroup {key}", minimum, state.members, state.scheduled, 0, False, "" if held is None else held.message
     )

@@ -6,30 +6,114 @@
 
 A gang is tried this way only when enough of its members are in the queue. Otherwise the popped pod goes by itself, and
 its plugin holds it at Permit.
+
+Also remembers why gangs did not fit, so that trying one again costs nothing while nothing has changed.
+
+A failure holds while no node, no placed pod and no nomination has changed (by cursors on the journals), and no plugin
+that filters says that its answer may be another (by watermarks, as in the answer cache).
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from podium.cluster import Cluster
+from podium.config.points import Point
 from podium.engine.decide import NodeSearch, make_room
-from podium.engine.gangs.failed_gangs import FailedGangs, Reason
 from podium.engine.gangs.gang_attempt import GangAttempt, UnplacedMember
 from podium.framework.answers import describe
+from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, Nomination, refused_by_one
 from podium.framework.gang import Gang, GangPlugin
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
-from podium.framework.status import Status
+from podium.framework.status import PluginError, Status
 from podium.framework.timer import Timer
+from podium.framework.watermarks import Watermarks
+from podium.kube import Pod
 
 if TYPE_CHECKING:
     from podium.engine.scheduler import Scheduler
 
 
+MOST_GANGS = 1000
+
+Reason = tuple[Status, Diagnosis | None]
+"""Why a member failed."""
+
+
+class FailedGangs:
+    """The gangs that failed last, by profile and name."""
+
+    def __init__(self) -> None:
+        self._failures: OrderedDict[tuple[str, str], _GangFailure] = OrderedDict()
+
+    def remember(
+        self, runtime: ProfileRuntime, key: str, cycles: Sequence[Cycle], reasons: Mapping[str, Reason]
+    ) -> None:
+        """Note why each member failed, by uid; unless a plugin cannot tell when its answer changes."""
+        failure = _GangFailure(runtime, cycles, reasons)
+        if failure.tellable:
+            self._failures[runtime.name, key] = failure
+            if len(self._failures) > MOST_GANGS:
+                self._failures.popitem(last=False)
+
+    def reason(self, runtime: ProfileRuntime, key: str, pod: Pod) -> Reason | None:
+        """Why the pod would fail again with its gang; None where that is not known, or no longer."""
+        failure = self._failures.get((runtime.name, key))
+        if failure is None:
+            return None
+        if failure.is_fresh(Cycle(pod, runtime.handle.cluster)):
+            return failure.reasons.get(pod.uid)
+        del self._failures[runtime.name, key]
+        return None
+
+    def forget(self, runtime: ProfileRuntime, key: str) -> None:
+        self._failures.pop((runtime.name, key), None)
+
+
+class _GangFailure:
+    """Why the members failed, and the state of things then."""
+
+    __slots__ = ("_nominations", "_rows", "_watermarks", "reasons", "tellable")
+
+    def __init__(self, runtime: ProfileRuntime, cycles: Sequence[Cycle], reasons: Mapping[str, Reason]) -> None:
+        cluster: Cluster = runtime.handle.cluster
+        self.reasons = reasons
+        self._rows = cluster.row_cursor()
+        self._nominations = runtime.handle.nominator.changes.cursor()
+        self._rows.read()
+        self._nominations.read()
+        filtering = dict.fromkeys((*runtime.at(Point.PRE_FILTER), *runtime.at(Point.FILTER)))
+        self._watermarks: dict[bytes, Watermarks] = {}
+        self.tellable = True
+        for cycle in cycles:
+            if cycle.facts.claims:  # members of one signature may have claims of their own
+                self.tellable = False
+            elif cycle.facts.signature not in self._watermarks:
+                watermarks = self._watermarks[cycle.facts.signature] = Watermarks(filtering)
+                try:
+                    watermarks.moved(cycle)
+                except PluginError:
+                    self.tellable = False
+                self.tellable = self.tellable and watermarks.tellable
+
+    def is_fresh(self, cycle: Cycle) -> bool:
+        watermarks = self._watermarks.get(cycle.facts.signature)
+        if watermarks is None or not self._rows.at_end or not self._nominations.at_end:
+            return False
+        try:
+            return not watermarks.moved(cycle)
+        except PluginError:
+            return False
+
+
 class FoundGang(NamedTuple):
     """A gang, and the plugin that says that it is one; or why the popped pod would fail with it again."""
 
+    runtime: ProfileRuntime
     plugin: GangPlugin
     gang: Gang | None
     known: Reason | None = None
@@ -52,13 +136,13 @@ class GangCycles:
                     continue
                 known = None if queued.flushed else self._failed.reason(runtime, key, queued.pod)
                 if known is not None:
-                    return FoundGang(plugin, None, known)
+                    return FoundGang(runtime, plugin, None, known)
                 gang = plugin.gang_of(queued.pod)
             except Exception as error:  # whatever the plugin raises: the pod is placed alone
                 runtime.handle.report(f'plugin "{plugin.name}" grouping pod {queued.pod.key}: {describe(error)}')
                 return None
             if gang is not None:
-                return FoundGang(plugin, gang) if self._enough_queued(gang, queued) else None
+                return FoundGang(runtime, plugin, gang) if self._enough_queued(gang, queued) else None
         return None
 
     def _enough_queued(self, gang: Gang, queued: QueuedPod) -> bool:
@@ -73,9 +157,9 @@ class GangCycles:
             found += mate is not None and not mate.gated and pod.uid != queued.pod.uid
         return found >= gang.missing
 
-    def run(self, queued: QueuedPod, runtime: ProfileRuntime, found: FoundGang) -> None:
+    def run(self, queued: QueuedPod, found: FoundGang) -> None:
         """Try the gang of a popped pod."""
-        gang = found.gang
+        runtime, gang = found.runtime, found.gang
         if gang is None:
             assert found.known is not None
             self._scheduler.fail(queued, found.known[0], Nomination(""), found.known[1])

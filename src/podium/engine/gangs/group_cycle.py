@@ -9,29 +9,34 @@ first); what then happens to each follows from the whole group:
     error                    nothing is held; the member that failed has its own error, the others the group's
 
 The PodGroup's condition PodGroupScheduled says which it was. It never goes back once it is True.
+
+Also asks the preemption plugin to make room for a whole PodGroup, with the gate WorkloadAwarePreemption on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from podium.cluster.pod_groups import PodGroupStates
 from podium.config.feature_gates import Gate
+from podium.config.points import Point
 from podium.engine.gangs.group_attempt import UNSCHEDULABLE_GROUP, GroupAttempt, GroupResult, TriedMember
 from podium.engine.gangs.group_placements import try_group
-from podium.engine.gangs.group_preemption import preempt_for_group
 from podium.framework.diagnosis import Nomination
 from podium.framework.profile import ProfileRuntime
+from podium.framework.protocols import PodGroupPostFilterPlugin
 from podium.framework.queued import QueuedPod
 from podium.framework.status import Code, Status
 from podium.framework.timer import Timer
-from podium.kube import Condition, PodGroup
+from podium.kube import Condition, Pod, PodGroup
 from podium.kube.pod_group import pod_group_key
+from podium.preemption.group_victims import Fits
 
 if TYPE_CHECKING:
     from podium.cluster import Rows
     from podium.engine.scheduler import Scheduler
+
 
 POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
 CLEAR: Final = Nomination("")
@@ -221,3 +226,25 @@ def _result_of(result: GroupResult) -> str:
     if not result.status.rejected:
         return "error"
     return "waiting_on_preemption" if result.waiting_for_preemption else "unschedulable"
+
+
+NO_PLUGIN: Final = Status.unschedulable(
+    "default preemption plugin is not registered, workload aware preemption is disabled"
+)
+CONSTRAINED: Final = Status.unschedulable(
+    "workload aware preemption is not supported for pod groups with scheduling constraints"
+)
+
+
+def preempt_for_group(runtime: ProfileRuntime, key: str, pods: Sequence[Pod], fits: Fits) -> Status | None:
+    """Evict for the group ("namespace/name"); None where that is under way, or why it is not."""
+    plugins = [each for each in runtime.at(Point.POST_FILTER) if isinstance(each, PodGroupPostFilterPlugin)]
+    if not plugins:
+        return NO_PLUGIN
+    group = runtime.handle.cluster.objects.pod_groups.get(key)
+    if group is None:
+        name = key.partition("/")[2]
+        return Status.error(f'failed to get pod group object: podgroup.scheduling.k8s.io "{name}" not found')
+    if group.topology_key is not None:
+        return CONSTRAINED
+    return plugins[0].pod_group_post_filter(group, pods, fits)

@@ -13,8 +13,8 @@ from podium.cluster import Rows
 from podium.config.feature_gates import Gate
 from podium.engine.gangs.group_attempt import UNSCHEDULABLE_GROUP, GroupAttempt, GroupResult
 from podium.framework.normalize import MAX_SCORE
-from podium.framework.placements import Placement, TriedPlacement
 from podium.framework.profile import ProfileRuntime
+from podium.framework.protocols import Placement, TriedPlacement
 from podium.framework.queued import QueuedPod
 from podium.framework.status import Code, Status
 

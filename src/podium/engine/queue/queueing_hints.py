@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from podium.framework.answers import describe
+from podium.framework.declarations import wrong_interest
 from podium.framework.events import Action, Concerns, Event, Hint, Interest, Resource
 from podium.framework.extender import EXTENDER
-from podium.framework.kinds import wrong_interest
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import OnPluginFailure, PluginFailure, ignore_failure
 from podium.framework.queued import QueuedPod

@@ -17,13 +17,11 @@ from typing import Any, NamedTuple
 
 from podium.config.resolved import POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION
 from podium.engine.changes import pod_events
-from podium.engine.queue.flush_unschedulable import UnschedulableFlush
 from podium.engine.queue.heap import Sorter
 from podium.engine.queue.in_flight import InFlight
 from podium.engine.queue.queueing_hints import Hints, HintsByProfile, Listeners, Strategy
 from podium.engine.queue.sub_queues import ACTIVE, BACKOFF, POD_ADD, POD_UPDATE, UNSCHEDULABLE, PreEnqueue, SubQueues
-from podium.engine.queue.unschedulable_pods import last_tried
-from podium.engine.queue.wake_times import WakeTimes
+from podium.engine.queue.unschedulable_pods import UnschedulableFlush, WakeTimes, last_tried
 from podium.framework.clock import Clock
 from podium.framework.events import FORCE_ACTIVATE, PLUGIN_TIMER, UNSCHEDULABLE_TIMEOUT, Event, Interest
 from podium.framework.nominator import Nominator

@@ -5,10 +5,21 @@ of them. So they are filed by what they wait for: a rejected pod under each plug
 the plugin that gates it, and an event looks only under the plugins that registered it. Pods with one signature that
 wait for the same plugins are filed as one group, which most hints need to be asked about only once. They are also kept
 by age, to find those that have waited too long.
+
+Also decides when pods are flushed that nothing has woken: a hint may have missed something.
+
+kube-scheduler looks every thirty seconds for pods that have been unschedulable for more than five minutes
+(`--pod-max-in-unschedulable-pods-duration`) and gives them another chance.
+
+Also keeps the times at which unschedulable pods are to be tried again because a plugin knows that time will help them.
+
+A pod has one such time, the earliest it was given since it was last woken by one.
 """
 
 from __future__ import annotations
 
+import heapq
+import math
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -209,3 +220,65 @@ ANYTHING = object()
 def last_tried(queued: QueuedPod) -> float:
     """A pod that was given another chance for waiting too long waits again from then."""
     return max(queued.timestamp, queued.flushed_at)
+
+
+FLUSH_EVERY = 30.0
+"""Seconds between looks for such pods."""
+
+
+class UnschedulableFlush:
+    """The times at which unschedulable pods are looked through."""
+
+    def __init__(self, now: float, longest: float) -> None:
+        self.longest = longest
+        self._due = now + FLUSH_EVERY
+
+    def last_due(self, now: float) -> float | None:
+        """The last look that is due by now, which counts as done; None when none is.
+
+        A scheduler that is late for several looks makes one: what counts is who had waited too long at the last.
+        """
+        periods = math.floor((now - self._due) / FLUSH_EVERY)
+        if periods < 0:
+            return None
+        last = self._due + periods * FLUSH_EVERY
+        self._due = last + FLUSH_EVERY
+        return last
+
+    def first_that_flushes(self, waiting_since: float) -> float:
+        """The first look that finds a pod to have waited too long."""
+        late = waiting_since + self.longest - self._due
+        return self._due + FLUSH_EVERY * max(0, math.floor(late / FLUSH_EVERY) + 1)
+
+
+class WakeTimes:
+    """Pods, by "namespace/name", in the order of their times."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, float] = {}
+        self._heap: list[tuple[float, str]] = []
+
+    def set(self, key: str, when: float) -> None:
+        if when < self._times.get(key, float("inf")):
+            self._times[key] = when
+            heapq.heappush(self._heap, (when, key))
+
+    def of(self, key: str) -> float | None:
+        """The time of a pod."""
+        return self._times.get(key)
+
+    def first(self) -> float | None:
+        """The first of the times."""
+        while self._heap and self._times.get(self._heap[0][1]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def due(self, now: float) -> Iterator[str]:
+        """The pods whose time has come; they have none afterwards."""
+        while (first := self.first()) is not None and first <= now:
+            _when, key = heapq.heappop(self._heap)
+            del self._times[key]
+            yield key
+
+    def drop(self, key: str) -> None:
+        self._times.pop(key, None)

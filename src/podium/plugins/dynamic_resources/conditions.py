@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kubecel.strconv import quoted
 from podium.framework import Status
-from podium.framework.device_waits import DeviceWait
+from podium.framework.waiting import DeviceWait
 from podium.kube import ResourceClaim
 from podium.kube.devices import AllocatedDeviceStatus, DeviceRequestAllocation
 from podium.kube.meta import parse_time

@@ -59,8 +59,7 @@ from podium.plugins.dynamic_resources.extended_resources import (
 )
 from podium.plugins.dynamic_resources.hints import interests
 from podium.plugins.dynamic_resources.notes import NO_WAY, NOTHING, ClaimNotes, ClaimWay
-from podium.plugins.dynamic_resources.preference import has_alternatives, rank
-from podium.plugins.dynamic_resources.verdict import NOT_ALLOCATED, ClaimVerdict, rows_to_search
+from podium.plugins.dynamic_resources.verdict import NOT_ALLOCATED, ClaimVerdict, has_alternatives, rank, rows_to_search
 
 NAME = "DynamicResources"
 NOTHING_TO_FREE = Status.unschedulable("no new claims to deallocate")

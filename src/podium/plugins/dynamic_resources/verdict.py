@@ -1,11 +1,19 @@
-"""Puts together what is said of each node about a pod's claims; what is said first of a node counts."""
+"""Puts together what is said of each node about a pod's claims; what is said first of a node counts.
+
+Also ranks a node by which alternatives its devices are: the earlier in the lists of requests, the better.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 import numpy as np
 
 from podium.cluster import Mask, Nodes, Rows
 from podium.framework import Cycle, Status, Verdict
+from podium.kube import ResourceClaim
+from podium.kube.devices import Allocation
 from podium.placement.devices.node_answers import CONTRADICTS, GIVES_NOTHING, NodeAnswers
 from podium.placement.devices.search import CONTRADICTION
 
@@ -58,3 +66,24 @@ def rows_to_search(cycle: Cycle, nodes: Nodes, chosen: Mask, rows: Rows) -> Rows
         of_row[nodes.rows[chosen]] = True
         rows = rows[of_row[rows]]
     return cycle.undecided_rows(rows)
+
+
+MOST_ALTERNATIVES: Final = 8
+
+
+def has_alternatives(claim: ResourceClaim) -> bool:
+    return any(request.first_available for request in claim.spec.devices.requests)
+
+
+def rank(claims: Iterable[ResourceClaim], found: Sequence[Allocation]) -> int:
+    """The sum over all requests with alternatives; `found` is for the claims that have no devices yet, in order."""
+    left = iter(found)
+    total = 0
+    for claim in claims:
+        allocation = claim.status.allocation or next(left)
+        taken = {result.request for result in allocation.devices.results}
+        for request in claim.spec.devices.requests:
+            for number, each in enumerate(request.first_available):
+                if f"{request.name}/{each.name}" in taken:
+                    total += MOST_ALTERNATIVES - number
+    return total

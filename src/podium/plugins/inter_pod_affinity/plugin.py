@@ -3,13 +3,19 @@
 Both directions count: what the incoming pod asks of placed pods, and what placed pods ask of it. `required` has the
 rules for filtering, `preferred` those for scoring. Pods that hold no terms and of which no placed pod's term speaks
 are skipped at the cost of a few lookups.
+
+Also types the plugin's arguments: what a placed pod's required affinity scores, and whose preferences count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
+import msgspec
+
 from podium.cluster import Nodes, PlacedPod, PodFacts, TermGroup
+from podium.config.field import FieldError, FieldPath
+from podium.config.types import Int32
 from podium.framework import (
     SKIP,
     Action,
@@ -24,7 +30,6 @@ from podium.framework import (
     Verdict,
 )
 from podium.kube import Pod
-from podium.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from podium.plugins.inter_pod_affinity.hints import AffinityHints
 from podium.plugins.inter_pod_affinity.incoming import NONE, Incoming, chooses_namespaces, incoming_terms
 from podium.plugins.inter_pod_affinity.preferred import DomainPoints, domain_points, raw_scores, spread_out
@@ -33,6 +38,18 @@ from podium.plugins.inter_pod_affinity.required import RequiredNotes, adjust, re
 NAME = "InterPodAffinity"
 POINTS = f"{NAME}/points"
 ANY_VERSION = -1
+
+
+class InterPodAffinityArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    hard_pod_affinity_weight: Int32 = 1
+    """Added for each required affinity term of a placed pod that the incoming pod matches."""
+    ignore_preferred_terms_of_existing_pods: bool = False
+    """Do not score at all unless the incoming pod has preferred terms of its own."""
+
+    def validate(self, path: FieldPath) -> Iterable[FieldError]:
+        weight = self.hard_pod_affinity_weight
+        if not 0 <= weight <= 100:
+            yield FieldError.invalid(path.child("hardPodAffinityWeight"), weight, "not in valid range [0, 100]")
 
 
 class InterPodAffinity(Plugin):

@@ -21,7 +21,7 @@ import numpy as np
 from podium.cluster import Cluster, Nodes
 from podium.cluster.resources import ALLOWED_PODS, POD_COUNT
 from podium.framework import Status, Verdict
-from podium.framework.verdict import Codes
+from podium.framework.diagnosis import Codes
 from podium.kube import Pod
 from podium.kube.extended_resources import wanted_names
 from podium.kube.requests import fit_requests, is_extended_resource_name

@@ -4,16 +4,32 @@ The pod's requests are read three ways. The filter takes what is written on pod 
 containers only, with 100m and 200 MiB for a container that asks for nothing, and compares with nodes counted the same
 way. Where a device class stands behind a resource, the devices of nodes that offer none of it count instead: the filter
 leaves them to DynamicResources, the score counts them.
+
+Also scores placements of a PodGroup by how full they would be: MostAllocated over the sums of all their nodes.
+
+    score of a resource = 100 × (requested on the nodes + requested by the members) / allocatable
+    score               = Σ weight × score / Σ weight       (resources that no node offers are left out)
+
+An extended resource counts only where a member asks for it. The strategy that the profile is configured with does not
+matter here; its resources and weights do.
+
+Also decides which events may make room for a pod that did not fit.
+
+A pod that leaves or shrinks helps if it held something on a node. A node that comes or grows helps if the pod would fit
+it when empty and something the pod asks for, or the number of pods it takes, has grown. Resources that a device class
+stands behind count as grown on a node that offers none of them. A device class that comes, or takes another name, helps
+pods that ask for it by its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 
 import numpy as np
 
-from podium.cluster import NodeInfo, Nodes
+from podium.cluster import Cluster, NodeInfo, Nodes
 from podium.framework import (
+    MAX_SCORE,
     Action,
     Cycle,
     Handle,
@@ -26,14 +42,22 @@ from podium.framework import (
     Status,
     Verdict,
 )
-from podium.framework.placements import TriedPlacement
-from podium.kube import Pod
-from podium.kube.extended_resources import wanted_device_resources
-from podium.kube.requests import score_requests
+from podium.framework.protocols import TriedPlacement
+from podium.kube import DeviceClass, Node, Pod
+from podium.kube.extended_resources import DEVICE_CLASS_PREFIX, wanted_device_resources
+from podium.kube.requests import (
+    PODS,
+    fit_requests,
+    is_scalar_resource_name,
+    offered,
+    pod_requests,
+    requested,
+    score_requests,
+)
 from podium.placement.devices.totals import DeviceTotals
-from podium.placement.devices.uses import uses_of
+from podium.placement.devices.uses import DeviceResourceNames, uses_of
 from podium.placement.pod_signatures import requests_signature
-from podium.placement.resource_usage import Weighed, columns_of, device_resources, usage_on, weigh
+from podium.placement.resource_usage import ResourceSpec, Weighed, columns_of, device_resources, usage_on, weigh
 from podium.placement.shape import Shape
 from podium.plugins.node_resources_fit.args import (
     LEAST_ALLOCATED,
@@ -41,11 +65,9 @@ from podium.plugins.node_resources_fit.args import (
     NodeResourcesFitArgs,
     ScoringStrategy,
 )
-from podium.plugins.node_resources_fit.hints import frees_resources, names_resource, offers_more
 from podium.plugins.node_resources_fit.insufficient_resources import NO_NAMES, Wants
 from podium.plugins.node_resources_fit.least_allocated import LeastAllocated
 from podium.plugins.node_resources_fit.most_allocated import MostAllocated
-from podium.plugins.node_resources_fit.placement_score import placement_score
 from podium.plugins.node_resources_fit.requested_to_capacity_ratio import RequestedToCapacityRatio
 from podium.plugins.node_resources_fit.strategy import EXACT, ResourceStrategy
 
@@ -184,3 +206,61 @@ def _strategy(config: ScoringStrategy) -> ResourceStrategy:
         return MostAllocated()
     assert config.requested_to_capacity_ratio is not None, "the configuration was checked"
     return RequestedToCapacityRatio(Shape(config.requested_to_capacity_ratio.shape))
+
+
+def placement_score(cluster: Cluster, resources: Sequence[ResourceSpec], tried: TriedPlacement) -> int:
+    requests = [score_requests(pod) for pod in tried.pods]
+    rows, columns = tried.placement.rows, cluster.resources
+    total = weights = 0
+    for spec in resources:
+        requested = sum(each.get(spec.name, 0) for each in requests)
+        if not requested and is_scalar_resource_name(spec.name):
+            continue
+        offered = columns.table((spec.name,), offered=True)[0][rows]
+        in_use = columns.table((spec.name,), nonzero=True)[0][rows]
+        allocatable = int(offered.sum())
+        if not allocatable:
+            continue
+        requested += int(in_use[offered != 0].sum())
+        total += min(requested, allocatable) * MAX_SCORE // allocatable * spec.weight
+        weights += spec.weight
+    return total // weights if weights else 0
+
+
+def frees_resources(pod: Pod, before: Pod, after: Pod | None) -> bool:
+    """Whether a pod's departure or its smaller requests may make room."""
+    if after is None:
+        return bool(before.node_name or before.status.nominated_node_name)
+    if after.uid == pod.uid:
+        return True
+    if not after.node_name:
+        return False
+    was, is_now = requested(before), requested(after)
+    wanted = (name for name, amount in requested(pod).items() if amount)
+    return any(max(was.get(name, 0), 0) > max(is_now.get(name, 0), 0) for name in wanted)
+
+
+def offers_more(resources: DeviceResourceNames) -> Callable[[Pod, Node | None, Node], bool]:
+    def may_help(pod: Pod, before: Node | None, after: Node) -> bool:
+        """Whether a new or changed node may have room."""
+        wanted = {name: amount for name, amount in fit_requests(pod).items() if amount}
+        offers = offered(after.status.allocatable)
+        devices = [name for name in wanted if resources.class_of(name) is not None and offers.get(name, 0) <= 0]
+        short = (amount > offers.get(name, 0) for name, amount in wanted.items() if name not in devices)
+        if offers.get(PODS, 0) < 1 or any(short):
+            return False
+        if before is None or devices:
+            return True
+        offered_before = offered(before.status.allocatable)
+        return any(offers.get(name, 0) > offered_before.get(name, 0) for name in (PODS, *wanted))
+
+    return may_help
+
+
+def names_resource(pod: Pod, before: DeviceClass | None, after: DeviceClass) -> bool:
+    """Whether a device class now stands behind a resource of the pod."""
+    name = after.spec.extended_resource_name or ""
+    if before is not None and (before.spec.extended_resource_name or "") == name:
+        return False
+    requests = pod_requests(pod)
+    return name in requests or (before is None and DEVICE_CLASS_PREFIX + after.name in requests)

@@ -2,12 +2,15 @@
 
 Pods that bring as many new volumes of each driver get the same answers, whichever volumes they are, except where other
 pods share them.
+
+Also decides which events may let a pod through that brought too many volumes: higher limits, volumes that go, claims.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +19,11 @@ from podium.cluster.attached import UnusableVolumeError, Volumes, may_attach
 from podium.cluster.facts import CLAIM_CONCERNS
 from podium.cluster.objects import Latest
 from podium.framework import SKIP, Action, Code, Cycle, Handle, Interest, Plugin, Resource, Scope, Status, Verdict
-from podium.framework.verdict import Codes
-from podium.kube import Pod
+from podium.framework.diagnosis import Codes
+from podium.kube import CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
+from podium.kube.claims import claim_name
+from podium.kube.csi_translation import MIGRATED, TranslationError, in_tree_plugin, inline_handle
 from podium.placement.pod_signatures import volumes_signature
-from podium.plugins.node_volume_limits.hints import (
-    frees_a_volume,
-    frees_an_attachment,
-    is_the_pods_claim,
-    raises_a_limit,
-)
 from podium.plugins.node_volume_limits.promised import PromisedVolumes
 
 NAME = "NodeVolumeLimits"
@@ -140,3 +139,42 @@ def _judge(volumes: Volumes, nodes: Nodes, codes: Codes, statuses: list[Status])
             first = next(uid for uid in cluster.pods_on[row] if uid in problems)
             statuses.append(Status.error(problems[first]))
             codes[here] = len(statuses)
+
+
+def raises_a_limit(_pod: Pod, before: CSINode, after: CSINode) -> bool:
+    old = _limits_of(before)
+    return any(limit > old.get(driver, 0) for driver, limit in _limits_of(after).items())
+
+
+def _limits_of(node: CSINode) -> dict[str, int]:
+    return {
+        driver.name: 0 if driver.allocatable is None else driver.allocatable.count or 0 for driver in node.spec.drivers
+    }
+
+
+def frees_a_volume(_pod: Pod, before: Pod, _after: Any) -> bool:
+    stood_somewhere = before.node_name or before.status.nominated_node_name
+    return bool(stood_somewhere) and any(map(may_attach, before.spec.volumes))
+
+
+def is_the_pods_claim(pod: Pod, _before: Any, after: PersistentVolumeClaim) -> bool:
+    return after.namespace == pod.namespace and any(
+        claim_name(pod, volume) == after.name for volume in pod.spec.volumes
+    )
+
+
+def frees_an_attachment(pod: Pod, before: VolumeAttachment, _after: Any) -> bool:
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            return True
+        plugin = in_tree_plugin(volume)
+        if plugin is None:
+            continue
+        if plugin.driver == before.spec.attacher:
+            return True
+        try:
+            if plugin.name in MIGRATED:
+                inline_handle(volume)
+        except TranslationError:
+            return True  # it is not known which driver would serve the disk
+    return False

@@ -6,7 +6,6 @@ can reach the bound volumes and satisfy the waiting claims, with a free volume (
 `progress` watches them become bound. `hints` says which changes are worth another try.
 """
 
-from podium.plugins.volume_binding.args import VolumeBindingArgs
-from podium.plugins.volume_binding.plugin import VolumeBinding
+from podium.plugins.volume_binding.plugin import VolumeBinding, VolumeBindingArgs
 
 __all__ = ["VolumeBinding", "VolumeBindingArgs"]

@@ -5,6 +5,13 @@ nothing has changed in between, and for all other nodes it is not needed.
 
 What a pod needs is the same for all pods with the same watermark: of bound claims only how far their volumes reach, not
 which they are. How far a pod has come on its way to a node is noted apart, because needs may be shared.
+
+Also decides which changes may let a pod in that VolumeBinding refused.
+
+Also types the arguments of VolumeBinding.
+
+`shape` belongs to scoring by storage capacity, which is off; it must be left out so that it does not start to act on
+the day that is turned on.
 """
 
 from __future__ import annotations
@@ -13,21 +20,39 @@ import asyncio
 from collections.abc import Awaitable, Hashable, Iterable
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from podium.cluster import Cluster, Nodes
+from podium.cluster.csi_nodes import MIGRATED_PLUGINS
+from podium.cluster.facts import CLAIM_CONCERNS
+from podium.cluster.free_volumes import volume_limit
 from podium.cluster.objects import Latest
-from podium.framework import SKIP, Cycle, Handle, Interest, Plugin, PluginError, Scope, Scores, Status, Verdict, Write
+from podium.config.field import FieldError, FieldPath
+from podium.config.types import Int32, Int64
+from podium.framework import (
+    SKIP,
+    Action,
+    Cycle,
+    Handle,
+    Interest,
+    Plugin,
+    PluginError,
+    Resource,
+    Scope,
+    Scores,
+    Status,
+    Verdict,
+    Write,
+)
 from podium.framework.handle import Effect
-from podium.kube import PersistentVolumeClaim, Pod
+from podium.kube import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolumeClaim, Pod, StorageClass
+from podium.kube.claims import claim_name
 from podium.placement.pod_signatures import volumes_signature
-from podium.plugins.volume_binding.args import VolumeBindingArgs
 from podium.plugins.volume_binding.choice import Choice, assume, choose, take_back
 from podium.plugins.volume_binding.claims import claims_of
-from podium.plugins.volume_binding.hints import interests
 from podium.plugins.volume_binding.progress import BindingFailedError, all_bound
-from podium.plugins.volume_binding.reach import Reach, reach_of
-from podium.plugins.volume_binding.search import judge, leaves_all_open
+from podium.plugins.volume_binding.search import Reach, judge, leaves_all_open, reach_of
 
 NAME = "VolumeBinding"
 RESERVE = f"Reserve{NAME}"
@@ -53,6 +78,30 @@ class _Way:
     def __init__(self, choice: Choice | None) -> None:
         self.choice = choice
         self.written = False
+
+
+class ShapePoint(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    utilization: Int32 = 0
+    score: Int32 = 0
+
+
+class VolumeBindingArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
+    bind_timeout_seconds: Int64 = 600
+    shape: tuple[ShapePoint, ...] | None = None
+
+    def validate(self, path: FieldPath) -> Iterable[FieldError]:
+        if self.bind_timeout_seconds < 0:
+            yield FieldError.invalid(
+                path.child("bindTimeoutSeconds"),
+                self.bind_timeout_seconds,
+                "invalid BindTimeoutSeconds, should not be a negative value",
+            )
+        if self.shape is not None:
+            yield FieldError.invalid(
+                path.child("shape"),
+                [{"Utilization": point.utilization, "Score": point.score} for point in self.shape],
+                "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring",
+            )
 
 
 class VolumeBinding(Plugin):
@@ -189,3 +238,42 @@ def _way(cycle: Cycle) -> _Way | None:
 
 def _nothing_chosen(node_name: str) -> Status:
     return Status.error(f'no pod volume found for node "{node_name}"')
+
+
+def interests() -> Iterable[Interest]:
+    return [
+        Interest(Resource.STORAGE_CLASS, Action.ADD | Action.UPDATE, _topologies_changed, by_signature=True),
+        Interest(Resource.PVC, Action.ADD | Action.UPDATE, _is_the_pods_claim, concerns=CLAIM_CONCERNS),
+        Interest(Resource.PV, Action.ADD | Action.UPDATE),
+        Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
+        Interest(Resource.CSI_NODE, Action.ADD | Action.UPDATE, _migration_changed, by_signature=True),
+        Interest(Resource.CSI_DRIVER, Action.UPDATE, _stops_reporting_capacity, by_signature=True),
+        Interest(Resource.CSI_CAPACITY, Action.ADD | Action.UPDATE, _capacity_grew, by_signature=True),
+    ]
+
+
+def _topologies_changed(_pod: Pod, before: StorageClass | None, after: StorageClass) -> bool:
+    return before is None or before.allowed_topologies != after.allowed_topologies
+
+
+def _is_the_pods_claim(pod: Pod, _before: PersistentVolumeClaim | None, after: PersistentVolumeClaim) -> bool:
+    return after.namespace == pod.namespace and any(
+        claim_name(pod, volume) == after.name for volume in pod.spec.volumes
+    )
+
+
+def _migration_changed(_pod: Pod, before: CSINode | None, after: CSINode) -> bool:
+    return before is None or before.annotations.get(MIGRATED_PLUGINS, "") != after.annotations.get(MIGRATED_PLUGINS, "")
+
+
+def _stops_reporting_capacity(pod: Pod, before: CSIDriver, after: CSIDriver) -> bool:
+    """Only inline volumes of the driver are looked at, although it is claims that need capacity."""
+    stops = bool(before.spec.storage_capacity) and not after.spec.storage_capacity
+    return stops and any(volume.csi is not None and volume.csi.driver == after.name for volume in pod.spec.volumes)
+
+
+def _capacity_grew(_pod: Pod, before: CSIStorageCapacity | None, after: CSIStorageCapacity) -> bool:
+    if before is None:
+        return True
+    old, new = volume_limit(before), volume_limit(after)
+    return new is not None and (old is None or new > old)

@@ -4,23 +4,42 @@ First the bound claims, in order: the first whose volume is missing or out of th
 independently, the delayed claims. A claim that was already given a node waits for that node. The others get free
 volumes where there are some; what remains must be made, where the first claim that cannot gives the reason. So a node
 may be closed for several reasons, which are listed in a fixed order.
+
+Also finds from where a bound volume can be used.
+
+The volume's node affinity says so. On nodes where its in-tree plugin has moved to a CSI driver, the volume is judged as
+that driver's: its zones then stand under the driver's own label. Volumes of equal reach are the same to every node.
+
+Also decides whether a new volume could be made for a claim.
+
+The claim's class must have a provisioner, and allow the node's topology. If the provisioner is a CSI driver that
+reports its storage capacity, some pool of the class within the node's reach must be large enough for the claim; claims
+are looked at one by one, so several of them may count on the same space.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from podium.cluster import Mask, Nodes
-from podium.cluster.reach_index import ANYWHERE, Where, matching_rows
+from kubecel.quantity import units
+from podium.cluster import Cluster, Mask, Nodes
+from podium.cluster.reach_index import ANYWHERE, Where, matching_rows, where_reachable, where_selected
 from podium.framework import PluginError, Status, Verdict
-from podium.framework.verdict import Codes
-from podium.kube import PersistentVolumeClaim
+from podium.framework.diagnosis import Codes
+from podium.kube import (
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from podium.kube.claims import SELECTED_NODE
+from podium.kube.csi_translation import MIGRATED, TranslationError, csi_affinity, in_tree_plugin
 from podium.plugins.volume_binding.matching import matchable_claims, unsatisfied
-from podium.plugins.volume_binding.provisioning import can_be_made, has_room
-from podium.plugins.volume_binding.reach import Reach
 
 OUT_OF_REACH, NO_VOLUME, NO_SPACE, VOLUME_MISSING = 1, 2, 4, 8
 REASONS = {
@@ -145,3 +164,73 @@ class _Search:
     def _fail(self, where: Mask, message: str) -> None:
         self.codes[where] = FIRST_FAILURE + len(self._failures)
         self._failures.append(message)
+
+
+class Reach(NamedTuple):
+    plain: Where
+    plugin: str = ""
+    """The in-tree plugin of a volume that can be translated."""
+    moved: Where = ANYWHERE
+    """What counts instead of `plain` where the plugin has moved."""
+    problem: str = ""
+    """Why the volume cannot be translated after all."""
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether the volume can be used from any node."""
+        return self.plain == ANYWHERE and self.moved == ANYWHERE and not self.problem
+
+
+def reach_of(volume: PersistentVolume) -> Reach:
+    plain = where_reachable(volume.spec.node_affinity)
+    plugin = in_tree_plugin(volume.spec)
+    if plugin is None or plugin.name not in MIGRATED:
+        return Reach(plain)
+    try:
+        return Reach(plain, plugin.name, where_reachable(csi_affinity(volume)))
+    except TranslationError as error:
+        return Reach(plain, plugin.name, problem=str(error))
+
+
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+
+
+def can_be_made(storage_class: StorageClass, nodes: Nodes) -> Mask:
+    """The nodes for which the class makes volumes."""
+    if storage_class.provisioner in ("", NO_PROVISIONER):
+        return np.zeros(len(nodes), dtype=np.bool_)
+    return matching_rows(_allowed(storage_class), nodes.cluster.labels, nodes.chosen)
+
+
+def has_room(claim: PersistentVolumeClaim, storage_class: StorageClass, nodes: Nodes) -> Mask:
+    """The nodes within reach of enough storage for the claim."""
+    cluster = nodes.cluster
+    request = claim.spec.resources.requests.get("storage")
+    if request is None or not _reports_capacity(storage_class.provisioner, cluster):
+        return np.ones(len(nodes), dtype=np.bool_)
+    size = units(request)
+    pools = cluster.storage_pools.of_class(storage_class.name)
+    enough: Mask = pools.count(cluster.labels, nodes.chosen, lambda limit: limit >= size) > 0
+    return enough
+
+
+def _allowed(storage_class: StorageClass) -> Where:
+    """Where the class may make volumes: in one of its topologies, or anywhere when it names none."""
+    topologies = storage_class.allowed_topologies
+    if not topologies:
+        return ANYWHERE
+    terms = tuple(
+        NodeSelectorTerm(
+            match_expressions=tuple(
+                NodeSelectorRequirement(key=each.key, operator="In", values=each.values)
+                for each in topology.match_label_expressions
+            )
+        )
+        for topology in topologies
+    )
+    return where_selected(NodeSelector(node_selector_terms=terms))
+
+
+def _reports_capacity(provisioner: str, cluster: Cluster) -> bool:
+    driver = cluster.objects.csi_drivers.get(provisioner)
+    return driver is not None and bool(driver.spec.storage_capacity)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TypeVar
 
 from podium.framework.clock import Clock
 from podium.framework.events import Event, Hint
@@ -36,8 +36,7 @@ MANY_ATTEMPTS = 15
 FOLDED_AFTER = 2000
 """Attempts and events after which what was observed of them is sorted into buckets."""
 
-P = ParamSpec("P")
-R = TypeVar("R")
+T = TypeVar("T")
 Observe = Callable[[float], None]
 
 _LATENCY = exponential(0.001, 2, 15)
@@ -200,26 +199,21 @@ class MetricsTimer:
 
     # One attempt
 
-    def timed_attempt(
-        self, run: Callable[Concatenate[QueuedPod, P], None]
-    ) -> Callable[Concatenate[QueuedPod, P], None]:
-        def timed(queued: QueuedPod, /, *args: P.args, **kwargs: P.kwargs) -> None:
-            self._deciding = queued
-            began = queued.began = self._now()
-            if began >= self._next_sample and self._rng.random() < SAMPLED:
-                self._next_sample = began + SAMPLES_APART
-                self._sampled = self._profiles[queued.pod.spec.scheduler_name]
-                self._sampled.sampled = True
-            try:
-                run(queued, *args, **kwargs)
-            finally:
-                self._deciding = None
-                if self._sampled is not None:
-                    self._sampled.sampled = False
-                    self._sampled = None
-                self._tidy()
-
-        return timed
+    def time_attempt(self, run: Callable[[QueuedPod, T], None], queued: QueuedPod, by: T) -> None:
+        self._deciding = queued
+        began = queued.began = self._now()
+        if began >= self._next_sample and self._rng.random() < SAMPLED:
+            self._next_sample = began + SAMPLES_APART
+            self._sampled = self._profiles[queued.pod.spec.scheduler_name]
+            self._sampled.sampled = True
+        try:
+            run(queued, by)
+        finally:
+            self._deciding = None
+            if self._sampled is not None:
+                self._sampled.sampled = False
+                self._sampled = None
+            self._tidy()
 
     def decided(self, queued: QueuedPod) -> None:
         self._deciding = None
@@ -247,16 +241,14 @@ class MetricsTimer:
     def entered(self, queue: str, event: str) -> None:
         self._entries.add(queue, event)
 
-    def timed_intake(self, run: Callable[P, None]) -> Callable[P, None]:
-        events, now = self._events, self._now
+    def time_intake(self, run: Callable[[T], None], change: T) -> None:
+        began = self._now()
+        run(change)
+        if self._events:
+            self._record_events(self._now() - began)
 
-        def timed(*args: P.args, **kwargs: P.kwargs) -> None:
-            began = now()
-            run(*args, **kwargs)
-            if events:
-                self._record_events(now() - began)
-
-        return timed
+    def event(self, event: Event) -> None:
+        self._events.append(event)
 
     def _record_events(self, seconds: float) -> None:
         for event in self._events:
@@ -266,24 +258,6 @@ class MetricsTimer:
             observe(seconds)
         self._events.clear()
         self._tidy()
-
-    def as_event(self, event: Event, run: Callable[P, R]) -> Callable[P, R]:
-        record = self._events.append
-
-        def recorded(*args: P.args, **kwargs: P.kwargs) -> R:
-            record(event)
-            return run(*args, **kwargs)
-
-        return recorded
-
-    def as_events(self, run: Callable[Concatenate[Event, P], R]) -> Callable[Concatenate[Event, P], R]:
-        record = self._events.append
-
-        def recorded(event: Event, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            record(event)
-            return run(event, *args, **kwargs)
-
-        return recorded
 
     def waited(self, code: Code, seconds: float) -> None:
         self._permit.of(CODE_NAMES[code]).record(seconds)

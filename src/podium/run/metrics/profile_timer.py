@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, TypeVarTuple
 
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import PostFilterResult
@@ -18,6 +18,7 @@ from podium.serving.families import Histograms
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Ts = TypeVarTuple("Ts")
 
 CODE_NAMES = {
     Code.SUCCESS: "Success",
@@ -49,68 +50,66 @@ class ProfileMetricsTimer:
         self.profile = profile
         self.sampled = False
         self._now = now
-        self._points = points
+        self._observers = {step: [points.of(step, CODE_NAMES[code], profile).observe for code in Code] for step in Step}
+        """What to call with the seconds a step took, by status code."""
         self._plugins = plugins
-        self._node_hints = node_hints
-        self._stores = stores
+        self._hinted, self._not_hinted = (node_hints.of(hinted, profile).observe for hinted in ("hint", "no_hint"))
+        self._stored = stores.of(profile).observe
         self._in_plugin = False
         self._plugins_at: dict[Step, dict[str, None]] = {step: {} for step in DECIDING}
         self._decisions: dict[Step, dict[tuple[str, ...], int]] = {step: {} for step in DECIDING}
         """How many decisions skipped which plugins, in whatever order: they are summed up later."""
 
-    def timed(self, step: Step, run: Callable[P, R], code_of: Callable[[R], Code]) -> Callable[P, R]:
-        now, observe = self._now, self._observers(step)
+    def time(self, step: Step, code_of: Callable[[R], Code], run: Callable[[*Ts], R], *args: *Ts) -> R:
+        began, code = self._now(), ERROR
+        try:
+            answer = run(*args)
+            code = code_of(answer)
+            return answer
+        finally:
+            self._observers[step][code](self._now() - began)
 
-        def timed(*args: P.args, **kwargs: P.kwargs) -> R:
-            began, code = now(), ERROR
-            try:
-                answer = run(*args, **kwargs)
-                code = code_of(answer)
-                return answer
-            finally:
-                observe[code](now() - began)
+    def time_decision(
+        self, step: Step, code_of: Callable[[R], Code], cycle: Cycle, run: Callable[[*Ts], R], *args: *Ts
+    ) -> R:
+        began, code = self._now(), ERROR
+        try:
+            answer = run(*args)
+            code = code_of(answer)
+            return answer
+        finally:
+            self._decided(step, code, began, cycle)
 
-        return timed
+    def time_cached(
+        self, step: Step, code_of: Callable[[R], Code | None], cycle: Cycle, run: Callable[[*Ts], R], *args: *Ts
+    ) -> R:
+        began = self._now()
+        answer = run(*args)
+        code = code_of(answer)
+        if code is not None:
+            self._decided(step, code, began, cycle)
+        return answer
 
-    def timed_decision(
+    def _decided(self, step: Step, code: Code, began: float, cycle: Cycle) -> None:
+        self._observers[step][code](self._now() - began)
+        skipped = tuple(cycle.skipped_filters if step in FILTERING else cycle.skipped_scores)
+        decisions = self._decisions[step]
+        decisions[skipped] = decisions.get(skipped, 0) + 1
+
+    async def time_binding(
         self,
         step: Step,
-        run: Callable[Concatenate[Cycle, P], R],
-        code_of: Callable[[R], Code | None],
-        *,
-        errors: bool = True,
-    ) -> Callable[Concatenate[Cycle, P], R]:
-        now, observe, decisions, filters = self._now, self._observers(step), self._decisions[step], step in FILTERING
-
-        def timed(cycle: Cycle, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            began, code = now(), ERROR if errors else None
-            try:
-                answer = run(cycle, *args, **kwargs)
-                code = code_of(answer)
-                return answer
-            finally:
-                if code is not None:
-                    observe[code](now() - began)
-                    skipped = tuple(cycle.skipped_filters if filters else cycle.skipped_scores)
-                    decisions[skipped] = decisions.get(skipped, 0) + 1
-
-        return timed
-
-    def timed_binding(
-        self, step: Step, run: Callable[P, Awaitable[R]], code_of: Callable[[R], Code]
-    ) -> Callable[P, Awaitable[R]]:
-        now, observe = self._now, self._observers(step)
-
-        async def timed(*args: P.args, **kwargs: P.kwargs) -> R:
-            began, code = now(), ERROR
-            try:
-                answer = await run(*args, **kwargs)
-                code = code_of(answer)
-                return answer
-            finally:
-                observe[code](now() - began)
-
-        return timed
+        code_of: Callable[[R], Code],
+        run: Callable[[*Ts], Awaitable[R]],
+        *args: *Ts,
+    ) -> R:
+        began, code = self._now(), ERROR
+        try:
+            answer = await run(*args)
+            code = code_of(answer)
+            return answer
+        finally:
+            self._observers[step][code](self._now() - began)
 
     def timed_plugin(self, step: Step, plugin: str, method: Callable[P, R]) -> Callable[P, R]:
         now = self._now
@@ -132,27 +131,16 @@ class ProfileMetricsTimer:
 
         return timed
 
-    def timed_node_hint(self, run: Callable[P, str]) -> Callable[P, str]:
-        now = self._now
-        found, none = (self._node_hints.of(hinted, self.profile).observe for hinted in ("hint", "no_hint"))
+    def time_node_hint(self, run: Callable[[*Ts], str], *args: *Ts) -> str:
+        began = self._now()
+        hint = run(*args)
+        (self._hinted if hint else self._not_hinted)(self._now() - began)
+        return hint
 
-        def timed(*args: P.args, **kwargs: P.kwargs) -> str:
-            began = now()
-            hint = run(*args, **kwargs)
-            (found if hint else none)(now() - began)
-            return hint
-
-        return timed
-
-    def timed_store(self, run: Callable[P, None]) -> Callable[P, None]:
-        now, observe = self._now, self._stores.of(self.profile).observe
-
-        def timed(*args: P.args, **kwargs: P.kwargs) -> None:
-            began = now()
-            run(*args, **kwargs)
-            observe(now() - began)
-
-        return timed
+    def time_store(self, run: Callable[[*Ts], None], *args: *Ts) -> None:
+        began = self._now()
+        run(*args)
+        self._stored(self._now() - began)
 
     def timed_effect(self, step: Step, plugin: str, method: Callable[P, Any]) -> Callable[P, Any]:
         now = self._now
@@ -177,10 +165,6 @@ class ProfileMetricsTimer:
             for step, plugins in self._plugins_at.items()
             for plugin in plugins
         }
-
-    def _observers(self, step: Step) -> list[Callable[[float], None]]:
-        """What to call with the seconds a step took, by status code."""
-        return [self._points.of(step, CODE_NAMES[code], self.profile).observe for code in Code]
 
     def _plugin_took(self, plugin: str, step: Step, code: Code, began: float) -> None:
         self._plugins.of(plugin, step, CODE_NAMES[code]).observe(self._now() - began)

@@ -4,7 +4,7 @@ Under `scheduler_` stands what kube-scheduler v1.36 says under these names, with
 Podium has to say stands under `podium_`.
 
     metrics = Metrics(clock, now=time.perf_counter)
-    scheduler = Scheduler(…, timer=metrics.timer)
+    scheduler = Scheduler(…, Driver(…, timer=metrics.timer), …)
     metrics.attach(scheduler)
 """
 
@@ -17,7 +17,7 @@ from itertools import islice
 from kubecel.quantity import NANO
 from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock
-from podium.framework.device_waits import DeviceWait
+from podium.framework.waiting import DeviceWait
 from podium.kube import Pod
 from podium.kube.requests import Nanos, exact_limits, exact_requests
 from podium.run.metrics.engine import MetricsTimer

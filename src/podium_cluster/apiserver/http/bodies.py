@@ -6,7 +6,7 @@ from podium.kube.documents import DocumentError, read_yaml
 from podium_cluster.apiserver.errors import StatusError, bad_request, unsupported_media_type
 from podium_cluster.apiserver.go_json import BodyError, read_body
 from podium_cluster.apiserver.http import protobuf
-from podium_cluster.apiserver.kinds import Kind, Kinds
+from podium_cluster.apiserver.kind import Kind, Kinds
 
 _JSON: Final = "application/json"
 _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")

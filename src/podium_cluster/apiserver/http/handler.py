@@ -17,7 +17,7 @@ from podium_cluster.apiserver.messages import ApiRequest, ApiResponse, Query, fl
 from podium_cluster.apiserver.presentation.discovery import Discovery, not_found_page
 from podium_cluster.apiserver.presentation.negotiation import negotiate
 from podium_cluster.apiserver.store.watcher import WatchRequest
-from podium_cluster.apiserver.writes.slow_checks import SlowCheck, Verdicts, known_verdicts
+from podium_cluster.apiserver.validation.slow_checks import SlowCheck, Verdicts, known_verdicts
 
 _log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode

@@ -16,10 +16,10 @@ from podium_cluster.apiserver.errors import (
     required,
 )
 from podium_cluster.apiserver.http import bodies
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.messages import ApiRequest, Query, flag, integer
+from podium_cluster.apiserver.write_context import DeleteOptions, WriteOptions
 from podium_cluster.apiserver.writes import patch
-from podium_cluster.apiserver.writes.options import DeleteOptions, WriteOptions
 
 _DELETE: Final = Kind("meta.k8s.io", "v1", "DeleteOptions", "deleteoptions", "deleteoptions", False)
 _NAMED: Final = {

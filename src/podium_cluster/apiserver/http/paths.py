@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from podium_cluster.apiserver.errors import StatusError, bad_request, no_such_resource, not_found
-from podium_cluster.apiserver.kinds import POD, Kind, Kinds
+from podium_cluster.apiserver.kind import Kind, Kinds
+from podium_cluster.apiserver.kinds import POD
 
 NOWHERE: Final = StatusError(404, "NotFound", "404 page not found")
 """A path in a group that is not served: the answer to it is not an object of the API."""

@@ -3,6 +3,10 @@
 It stands on aiohttp's low-level server, without routing, and answers each request in one go on the event loop. Only
 three things take time: a body that comes in pieces, an answer larger than the client reads, and a watch, which ends
 when the client leaves or does not read, when its time is up, or when it has fallen too far behind.
+
+An answer's warnings are written as Warning headers, within bounds. As kube-apiserver: each warning once, 4,096
+characters in all; when that is not enough, each is cut to 256. Many HTTP clients read at most 100 headers, so the last
+one holds what is over as a list, which the format allows.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import os
 import random
 import ssl
 import zlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -25,7 +29,6 @@ from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError, too_large, too_slow
 from podium_cluster.apiserver.http.handler import RequestHandler, failure
 from podium_cluster.apiserver.http.slow_checker import SlowChecker
-from podium_cluster.apiserver.http.warnings import warning_headers
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse, Query
 from podium_cluster.apiserver.store.watcher import Watcher, WatchRequest
 
@@ -51,6 +54,9 @@ _ALWAYS: Final = {"Cache-Control": "no-cache, private", "Server": "podium"}
 
 Page = Callable[[Query], Awaitable[ApiResponse]]
 """Answers a request by its parameters."""
+MOST_WARNED: Final = 4096
+LONGEST_WARNING_WHEN_CUT: Final = 256
+MOST_HEADERS: Final = 64
 
 
 class PortInUseError(Exception):
@@ -274,3 +280,33 @@ def _chunk(response: web.StreamResponse, http: web.BaseRequest) -> None:
     """Send in chunks, as HTTP/1.1 can; to older clients the end is where the connection ends."""
     if http.version >= HttpVersion11:
         response.enable_chunked_encoding()
+
+
+def warning_headers(warnings: Iterable[str]) -> list[str]:
+    """The values of the Warning headers.
+
+    >>> warning_headers(['unknown field "a"'])
+    ['299 - "unknown field \\\\"a\\\\""']
+    """
+    values = [f'299 - "{_quoted(warning)}"' for warning in _bounded(list(dict.fromkeys(filter(None, warnings))))]
+    if len(values) <= MOST_HEADERS:
+        return values
+    return [*values[: MOST_HEADERS - 1], ", ".join(values[MOST_HEADERS - 1 :])]
+
+
+def _bounded(warnings: list[str]) -> list[str]:
+    if sum(map(len, warnings)) <= MOST_WARNED:
+        return warnings
+    sent: list[str] = []
+    size = 0
+    for warning in warnings:
+        if size >= MOST_WARNED:
+            break
+        sent.append(warning[:LONGEST_WARNING_WHEN_CUT])
+        size += len(sent[-1])
+    return sent
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return "".join(character if character.isprintable() else " " for character in escaped)

@@ -15,7 +15,7 @@ from podium_cluster.apiserver.errors import StatusError, too_many_requests
 from podium_cluster.apiserver.http.handler import RequestHandler, failure
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse
 from podium_cluster.apiserver.store.watcher import WatchRequest
-from podium_cluster.apiserver.writes.slow_checks import Causes, SlowCheck, Verdicts
+from podium_cluster.apiserver.validation.slow_checks import Causes, SlowCheck, Verdicts
 
 SECONDS: Final = 60.0
 """The most that one check may take, as long as kube-apiserver gives a whole request."""

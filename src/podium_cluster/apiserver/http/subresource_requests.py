@@ -11,14 +11,15 @@ from podium_cluster.apiserver.errors import StatusError, method_not_allowed
 from podium_cluster.apiserver.http import bodies, write_requests
 from podium_cluster.apiserver.http.options import write_options
 from podium_cluster.apiserver.http.paths import CONTAINER_PARTS, Target
-from podium_cluster.apiserver.kinds import POD, Kind, built_in
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kinds import POD, built_in
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse, Query
 from podium_cluster.apiserver.presentation.negotiation import negotiate
 from podium_cluster.apiserver.store import storage_form
+from podium_cluster.apiserver.write_context import WriteOptions
 from podium_cluster.apiserver.writes import field_validation, patch
 from podium_cluster.apiserver.writes.binding import bind
 from podium_cluster.apiserver.writes.eviction import evict
-from podium_cluster.apiserver.writes.options import WriteOptions
 from podium_cluster.apiserver.writes.scale import SCALE, scale_of, set_scale
 
 _encode = msgspec.json.Encoder().encode

@@ -10,21 +10,22 @@ import msgspec
 
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError
-from podium_cluster.apiserver.http import access_reviews, bodies
+from podium_cluster.apiserver.http import bodies
 from podium_cluster.apiserver.http.options import check_patch_options, delete_options, text_of, write_options
 from podium_cluster.apiserver.http.paths import Target
-from podium_cluster.apiserver.kinds import ONLY_CREATE, Kind
+from podium_cluster.apiserver.kind import ONLY_CREATE, Kind
+from podium_cluster.apiserver.kinds import rules_of
+from podium_cluster.apiserver.kinds.access_control import reviewed
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse, Query
 from podium_cluster.apiserver.presentation import lists, objects
 from podium_cluster.apiserver.presentation.negotiation import PLAIN, Form, negotiate
 from podium_cluster.apiserver.store.collection import Stored
+from podium_cluster.apiserver.write_context import WriteOptions
 from podium_cluster.apiserver.writes import field_validation
 from podium_cluster.apiserver.writes import patch as patches
 from podium_cluster.apiserver.writes.binding import bind
 from podium_cluster.apiserver.writes.create import create
 from podium_cluster.apiserver.writes.delete import delete
-from podium_cluster.apiserver.writes.options import WriteOptions
-from podium_cluster.apiserver.writes.rules import rules_of
 from podium_cluster.apiserver.writes.update import patch_object, update
 
 _encode = msgspec.json.Encoder().encode
@@ -43,7 +44,7 @@ def create_object(api: EmbeddedApi, request: ApiRequest, target: Target, query: 
     bodies.check_kind(obj, kind, api.kinds)
     if kind.verbs == ONLY_CREATE:
         field_validation.check_and_default(kind, obj, options)
-    if (review := access_reviews.reviewed(kind, obj)) is not None:
+    if (review := reviewed(kind, obj)) is not None:
         return ApiResponse(201, _encode(review))
     if kind.kind == "Binding":
         name = (obj.get("metadata") or {}).get("name", "")

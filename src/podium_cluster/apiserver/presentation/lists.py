@@ -24,7 +24,7 @@ from podium_cluster.apiserver.errors import (
     not_supported,
 )
 from podium_cluster.apiserver.go_json import read_body
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.messages import Query, integer
 from podium_cluster.apiserver.store.collection import ForgottenError, Stored
 from podium_cluster.apiserver.store.object_store import ObjectStore

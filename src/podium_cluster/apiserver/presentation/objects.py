@@ -9,7 +9,7 @@ import msgspec
 
 from podium.framework.clock import Clock
 from podium.kube.json_object import JsonObject
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.presentation.negotiation import Form
 from podium_cluster.apiserver.presentation.tables import table
 from podium_cluster.apiserver.store import storage_form

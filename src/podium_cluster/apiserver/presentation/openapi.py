@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium_cluster.apiserver.kinds import Kind, Kinds
+from podium_cluster.apiserver.kind import Kind, Kinds
 from podium_cluster.apiserver.schema.custom import CustomKind
 from podium_cluster.apiserver.schema.fields import facts_version, type_facts, type_names
 

@@ -14,14 +14,12 @@ from typing import Any, Final
 import msgspec
 
 from podium_cluster.apiserver.errors import Cause, invalid_value
-from podium_cluster.apiserver.go_text import go_text, go_type
-from podium_cluster.apiserver.kinds import SCALE, STATUS, Kind
-from podium_cluster.apiserver.schema.builtin import may_repeat_fields
-from podium_cluster.apiserver.schema.custom_fields import drop_nulls, fill_in, prune, repeated_fields
-from podium_cluster.apiserver.schema.custom_values import problems_of
+from podium_cluster.apiserver.go_json import go_text, go_type
+from podium_cluster.apiserver.kind import SCALE, STATUS, Kind
+from podium_cluster.apiserver.schema.custom_fields import drop_nulls, fill_in, may_repeat_fields, prune, repeated_fields
+from podium_cluster.apiserver.schema.custom_values import problems_of, repeated_entries
 from podium_cluster.apiserver.schema.decoding import NotPlain, struct_walk
 from podium_cluster.apiserver.schema.fields import FieldType, struct_named
-from podium_cluster.apiserver.schema.list_entries import repeated_entries
 from podium_cluster.apiserver.schema.rules import Correlated, RuleTree, rule_tree
 from podium_cluster.apiserver.schema.scrutiny import MAX_PROBLEMS, Scrutiny
 

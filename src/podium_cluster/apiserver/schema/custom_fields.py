@@ -147,3 +147,8 @@ def _prune_metadata(metadata: dict[str, Any], path: str) -> list[str]:
     for name in unknown:
         del metadata[name]
     return [f"{path}.{name}" for name in unknown]
+
+
+def may_repeat_fields(raw: bytes, obj: Any) -> bool:
+    """Whether a field may be given twice: the text then has more names in it than the object it was decoded to."""
+    return raw.count(b'":') != msgspec.json.encode(obj).count(b'":')

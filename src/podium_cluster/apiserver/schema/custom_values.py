@@ -3,11 +3,15 @@
 The checks run in its order (type, enum, format, then those of the type) and name fields by their path "in body"; a
 value of the wrong type is shown as the type it has. Alternatives (anyOf, oneOf, allOf, not) have no field of their own
 there, only `<nil>`.
+
+Entries of lists may not repeat in sets, and under the keys of lists with keys. As in kube-apiserver, an entry is
+reported once, where it comes for the second time, and 1 and 1.0 differ.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from ipaddress import ip_network
@@ -18,13 +22,18 @@ from kubecel.quantity import QuantityError, parse
 from kubecel.re2 import CostError, compile_pattern
 from kubecel.time_limit import look_at_the_time
 from podium.kube.json_object import JsonObject
-from podium_cluster.apiserver.errors import Cause, invalid_value, required, shown
+from podium_cluster.apiserver.errors import Cause, duplicate, invalid_value, required, shown
 from podium_cluster.apiserver.schema.custom_fields import known_field
 from podium_cluster.apiserver.schema.rules.correlation import Correlated
 
 Causes = Iterator[Cause]
 
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
+_DURATION: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*|0")
+_LABEL: Final = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOSTNAME: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*\.?")
+_UUID: Final = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+_BYTES: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 
 def problems_of(value: Any, schema: JsonObject, path: str, before: Correlated | None = None) -> Causes:
@@ -201,11 +210,6 @@ def _parses(read: Callable[[], object]) -> bool:
     return True
 
 
-_DURATION: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*|0")
-_LABEL: Final = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_HOSTNAME: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*\.?")
-_UUID: Final = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
-_BYTES: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "date-time": _date_time,
     "datetime": _date_time,
@@ -240,3 +244,47 @@ def _too_many(path: str, count: int, most: int) -> Cause:
 
 def _without_field(message: str) -> Cause:
     return Cause("FieldValueInvalid", f'Invalid value: "": {message}', "<nil>")
+
+
+def repeated_entries(value: Any, schema: JsonObject, path: str = "") -> Iterator[Cause]:
+    """What is wrong with the entries of all lists in a value."""
+    if isinstance(value, list):
+        yield from _in_list(value, schema, path)
+        items = schema.get("items")
+        if isinstance(items, dict):
+            for index, entry in enumerate(value):
+                yield from repeated_entries(entry, items, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        rest, known = schema.get("additionalProperties"), schema.get("properties") or {}
+        for name, inner in value.items():
+            if isinstance(rest, dict):
+                yield from repeated_entries(inner, rest, f"{path}[{name}]")
+            elif name in known:
+                yield from repeated_entries(inner, known[name], f"{path}.{name}" if path else name)
+
+
+def _in_list(value: list[Any], schema: JsonObject, path: str) -> Iterator[Cause]:
+    kind = schema.get("x-kubernetes-list-type")
+    if kind not in ("set", "map"):
+        return
+    keys = schema.get("x-kubernetes-list-map-keys") or ()
+    times: Counter[object] = Counter()
+    repeated = []
+    for index, entry in enumerate(value):
+        if kind == "map" and entry is not None and not isinstance(entry, dict):
+            yield invalid_value(f"{path}[{index}]", entry, "must be an object for an array of list-type map")
+            return
+        identified = {key: entry[key] for key in sorted(keys) if key in (entry or ())} if kind == "map" else entry
+        identity = _identity(identified)
+        times[identity] += 1
+        if times[identity] == 2:
+            repeated.append((index, identified))
+    for index, entry in repeated:
+        yield duplicate(f"{path}[{index}]", entry)
+
+
+def _identity(value: Any) -> object:
+    """What is equal for equal values, types included."""
+    if isinstance(value, dict):
+        return tuple((name, _identity(value[name])) for name in sorted(value))
+    return tuple(map(_identity, value)) if isinstance(value, list) else (type(value), value)

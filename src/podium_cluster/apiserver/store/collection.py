@@ -11,8 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from podium_cluster.apiserver.kinds import Kind
-from podium_cluster.apiserver.store.field_values import Values
+from podium_cluster.apiserver.kind import FieldValues, Kind
 
 _SNAPSHOTS: Final = 4
 _decoder: Final = msgspec.json.Decoder(dict[str, Any])
@@ -20,7 +19,7 @@ _decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
 class Stored(msgspec.Struct, frozen=True, gc=False):
     """One object at one revision. `raw` is its JSON, beginning with kind and apiVersion; `fields` are those that field
-    selectors may ask for (field_values.py). The labels are not to be changed."""
+    selectors may ask for (Fields in kind.py). The labels are not to be changed."""
 
     kind: Kind
     namespace: str
@@ -29,7 +28,7 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
     revision: int
     raw: bytes
     labels: dict[str, str]
-    fields: Values
+    fields: FieldValues
 
     def decode(self) -> dict[str, Any]:
         """The object, as a dictionary of the caller's own."""

@@ -16,9 +16,8 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from podium_cluster.apiserver.errors import StorageError
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.store.collection import Collection, ObjectChange, Stored
-from podium_cluster.apiserver.store.field_values import values
 
 Listener = Callable[[ObjectChange], None]
 
@@ -212,5 +211,5 @@ def _stored(kind: Kind, obj: dict[str, Any], revision: int, raw: bytes) -> Store
         revision,
         raw,
         dict(labels) if (labels := metadata.get("labels")) else _NO_LABELS,
-        values(kind, obj),
+        kind.fields.values(obj),
     )

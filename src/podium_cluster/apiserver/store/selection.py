@@ -1,6 +1,6 @@
 """Selects the objects of a list or a watch: a label selector and a field selector, ready to match what is stored.
 
-Field selectors know `=`, `==` and `!=` on the few fields a kind offers (field_values.py); a backslash keeps a comma or
+Field selectors know `=`, `==` and `!=` on the few fields a kind offers (`Fields`); a backslash keeps a comma or
 an equals sign in a value from ending it.
 """
 
@@ -12,9 +12,8 @@ import msgspec
 
 from podium.kube.selector import EVERYTHING, Selector
 from podium_cluster.apiserver.errors import bad_request
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.store.collection import Stored
-from podium_cluster.apiserver.store.field_values import selectable
 from podium_cluster.apiserver.store.label_selector import parse_label_selector
 
 NAME: Final = "metadata.name"
@@ -83,7 +82,7 @@ def _field_terms(kind: Kind, text: str) -> list[FieldTerm]:
 
 
 def _index(kind: Kind, field: str) -> int:
-    own = selectable(kind)
+    own = kind.fields.names
     if field == NAME:
         return -1
     if field == NAMESPACE and kind.qualified not in _WITHOUT_NAMESPACE:
@@ -102,7 +101,7 @@ def _unsupported(kind: Kind, field: str) -> str:
         return f"field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {field}"
     if kind.custom:
         return f"field label not supported: {field}"
-    if not selectable(kind):
+    if not kind.fields.names:
         return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
     return f"field label not supported: {field}"
 

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
-from podium_cluster.apiserver.kinds import EVENT, Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.store.collection import Stored
 
+_EVENTS: Final = "events"
 _NEW_NAMES: Final = {
     "involvedObject": "regarding",
     "message": "note",
@@ -35,20 +36,20 @@ _CORE_ALWAYS: Final[dict[str, Any]] = {
 
 def storage_kind(kind: Kind) -> Kind:
     """The kind in whose form objects of this kind are kept."""
-    return EVENT if kind.stored_in == EVENT.stored_in else kind
+    return kind.stored_as or kind
 
 
 def to_storage(kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
     """The object in the form it is kept in; may be the same dictionary."""
-    if kind.stored_in != EVENT.stored_in:
+    if kind.stored_in != _EVENTS:
         return obj
-    renamed = obj if kind == EVENT else {_CORE_NAMES.get(key, key): value for key, value in obj.items()}
+    renamed = obj if kind.stored_as is None else {_CORE_NAMES.get(key, key): value for key, value in obj.items()}
     return {**renamed, **{key: value for key, value in _CORE_ALWAYS.items() if renamed.get(key) is None}}
 
 
 def from_storage(kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
     """A kept object in the form of `kind`; may be the same dictionary."""
-    if kind.stored_in == EVENT.stored_in and kind != EVENT:
+    if kind.stored_in == _EVENTS and kind.stored_as is not None:
         obj = {
             _NEW_NAMES.get(key, key): value
             for key, value in obj.items()
@@ -67,6 +68,6 @@ def presented(stored: Stored, kind: Kind) -> bytes:
     """The JSON of the stored object as `kind` has it."""
     if stored.kind is kind or stored.kind == kind:
         return stored.raw
-    if kind.stored_in == EVENT.stored_in:
+    if kind.stored_in == _EVENTS:
         return msgspec.json.encode(from_storage(kind, stored.decode()))
     return kind.head + stored.raw[len(stored.kind.head) :]

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from podium_cluster.apiserver.errors import StatusError, expired
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.collection import ForgottenError, ObjectChange, Stored
 from podium_cluster.apiserver.store.object_store import ObjectStore, encode

@@ -10,10 +10,10 @@ from __future__ import annotations
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import Cause, StatusError, aggregated, bad_request, not_supported, required
 from podium_cluster.apiserver.kinds import POD
-from podium_cluster.apiserver.writes.address import admit_namespace
+from podium_cluster.apiserver.kinds.pods.admission import topology_labels
+from podium_cluster.apiserver.write_context import WriteContext
 from podium_cluster.apiserver.writes.conflict import check_binding
-from podium_cluster.apiserver.writes.context import WriteContext
-from podium_cluster.apiserver.writes.rules.pod_topology import topology_labels
+from podium_cluster.apiserver.writes.metadata import admit_namespace
 
 
 def bind(context: WriteContext, namespace: str, name: str, body: JsonObject, *, dry_run: bool = False) -> None:

@@ -10,10 +10,11 @@ import msgspec
 
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import StatusError, conflict, immutable, invalid, invalid_value
-from podium_cluster.apiserver.kinds import NAMESPACE, POD, Kind
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kind_record import KindRules
+from podium_cluster.apiserver.kinds import NAMESPACE, POD
 from podium_cluster.apiserver.store.collection import Stored
-from podium_cluster.apiserver.writes.options import DeleteOptions, WriteOptions
-from podium_cluster.apiserver.writes.rules.rule import KindRules
+from podium_cluster.apiserver.write_context import DeleteOptions, WriteOptions
 
 
 def check_update(kind: Kind, rules: KindRules, old: Stored, metadata: JsonObject, options: WriteOptions) -> None:

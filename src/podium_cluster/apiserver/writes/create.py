@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import StatusError, already_exists, invalid
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kinds import rules_of
 from podium_cluster.apiserver.schema import schema_of
 from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.collection import Stored
 from podium_cluster.apiserver.store.object_store import encode
+from podium_cluster.apiserver.validation.metadata import metadata_causes
+from podium_cluster.apiserver.write_context import WriteContext, WriteOptions
 from podium_cluster.apiserver.writes import field_validation, metadata
-from podium_cluster.apiserver.writes.address import admit_namespace, check_namespace, metadata_of
-from podium_cluster.apiserver.writes.context import WriteContext
-from podium_cluster.apiserver.writes.options import WriteOptions
-from podium_cluster.apiserver.writes.rules import rules_of
-from podium_cluster.apiserver.writes.validation.metadata import metadata_causes
+from podium_cluster.apiserver.writes.metadata import admit_namespace, check_namespace, metadata_of
 
 _GENERATED_NAME_ATTEMPTS = 8
 

@@ -14,9 +14,8 @@ from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.kinds import built_in
 from podium_cluster.apiserver.schema.custom import CustomKind, custom_kinds
 from podium_cluster.apiserver.store.collection import ObjectChange, Stored
-from podium_cluster.apiserver.writes.context import WriteContext
+from podium_cluster.apiserver.write_context import DeleteOptions, WriteContext
 from podium_cluster.apiserver.writes.delete import delete
-from podium_cluster.apiserver.writes.options import DeleteOptions
 
 DEFINITION: Final = built_in("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import msgspec
 
-from podium_cluster.apiserver.kinds import NAMESPACE, Kind
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kind_record import KindRules
+from podium_cluster.apiserver.kinds import NAMESPACE, rules_of
 from podium_cluster.apiserver.store.collection import Stored
 from podium_cluster.apiserver.store.object_store import encode
 from podium_cluster.apiserver.timestamps import seconds_of, timestamp
+from podium_cluster.apiserver.write_context import DeleteOptions, WriteContext
 from podium_cluster.apiserver.writes.conflict import check_deletion
-from podium_cluster.apiserver.writes.context import WriteContext
-from podium_cluster.apiserver.writes.options import DeleteOptions
-from podium_cluster.apiserver.writes.rules import KindRules, rules_of
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"

@@ -16,12 +16,11 @@ from podium.kube.meta import LabelSelector
 from podium.kube.selector import SelectorError, compile_label_selector
 from podium_cluster.apiserver.errors import Cause, StatusError, bad_request, forbidden, too_many_requests
 from podium_cluster.apiserver.kinds import POD, built_in
-from podium_cluster.apiserver.writes.address import admit_namespace
+from podium_cluster.apiserver.write_context import DeleteOptions, WriteContext
 from podium_cluster.apiserver.writes.binding import set_condition
 from podium_cluster.apiserver.writes.conflict import check_preconditions
-from podium_cluster.apiserver.writes.context import WriteContext
 from podium_cluster.apiserver.writes.delete import delete
-from podium_cluster.apiserver.writes.options import DeleteOptions
+from podium_cluster.apiserver.writes.metadata import admit_namespace
 
 BUDGET: Final = built_in("policy/v1", "PodDisruptionBudget")
 _VIOLATES: Final = "Cannot evict pod as it would violate the pod's disruption budget."

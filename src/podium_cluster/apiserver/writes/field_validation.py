@@ -13,11 +13,10 @@ import msgspec
 
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import StatusError, bad_request, shown
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.schema import DecodingError, WrongTypeError, schema_of
-from podium_cluster.apiserver.schema.builtin import may_repeat_fields
-from podium_cluster.apiserver.schema.custom_fields import repeated_fields
-from podium_cluster.apiserver.writes.options import WriteOptions
+from podium_cluster.apiserver.schema.custom_fields import may_repeat_fields, repeated_fields
+from podium_cluster.apiserver.write_context import WriteOptions
 
 _GO_KINDS: Final = {"object": "map", "array": "slice", "number": "int64"}
 

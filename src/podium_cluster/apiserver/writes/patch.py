@@ -2,6 +2,8 @@
 
 How each kind of patch works is patches/; this module chooses one, and records who owns what after a write: objects
 that were once applied from the server's side keep a record of their managers, the others carry none.
+
+Each kind of patch has its own complaint about a body that is not one.
 """
 
 from __future__ import annotations
@@ -10,13 +12,15 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from podium.framework.clock import Clock
+from podium.kube.documents import DocumentError, read_yaml
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import StatusError, bad_request, unsupported_media_type
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.go_json import BodyError, go_type, read_body
+from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.schema import schema_of
 from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.collection import Stored
-from podium_cluster.apiserver.writes.options import WriteOptions
+from podium_cluster.apiserver.write_context import WriteOptions
 from podium_cluster.apiserver.writes.patches import (
     json_patch,
     merge_patch,
@@ -25,17 +29,12 @@ from podium_cluster.apiserver.writes.patches import (
     track_update,
 )
 from podium_cluster.apiserver.writes.patches.check_applied import check_type
-from podium_cluster.apiserver.writes.patches.decoding import (
-    applied_configuration,
-    json_operations,
-    merge_document,
-    strategic_document,
-)
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
+_MAP: Final = "map[string]interface {}"
 
 
 def decoded(body: bytes, media: str, kind: Kind) -> Any:
@@ -123,3 +122,64 @@ def reset_fields(kind: Kind, subresource: str) -> tuple[str, ...]:
 
 def _now(clock: Clock) -> datetime:
     return datetime.fromtimestamp(int(clock.now()), UTC)
+
+
+def json_operations(body: Any) -> list[dict[str, Any]]:
+    """The operations of a JSON patch."""
+    found = _json(body, "error decoding patch: ")
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise bad_request(f"error decoding patch: {_mismatch(found, '[]handlers.jsonPatchOp')}")
+    for operation in found:
+        if not isinstance(operation, dict):
+            raise bad_request(f"error decoding patch: {_mismatch(operation, 'handlers.jsonPatchOp')}")
+    return found
+
+
+def merge_document(body: Any) -> dict[str, Any]:
+    """A JSON merge patch."""
+    found = _json(body, "error decoding patch: ")
+    if found is None:
+        raise bad_request("Invalid JSON Patch")
+    if not isinstance(found, dict):
+        raise bad_request(f"error decoding patch: {_mismatch(found, _MAP)}")
+    return found
+
+
+def strategic_document(body: Any) -> dict[str, Any]:
+    """A strategic merge patch."""
+    found = _json(body, "")
+    if found is not None and not isinstance(found, dict):
+        raise bad_request(_mismatch(found, _MAP))
+    return found or {}
+
+
+def applied_configuration(body: Any) -> dict[str, Any]:
+    """What is applied: YAML, of which JSON is a part."""
+    found = body
+    if isinstance(body, bytes):
+        try:
+            found = read_yaml(body)
+        except DocumentError as error:
+            where = f"line {error.line}: " if error.line else ""
+            problem = f"error converting YAML to JSON: yaml: {where}{error.problem}"
+            raise bad_request(f"error decoding YAML: {problem}") from None
+    if found is not None and not isinstance(found, dict):
+        message = f"error unmarshaling JSON: while decoding JSON: {_mismatch(found, _MAP)}"
+        raise bad_request(f"error decoding YAML: {message}")
+    return found or {}
+
+
+def _json(body: Any, prefix: str) -> Any:
+    if not isinstance(body, bytes):
+        return body
+    try:
+        return read_body(body)
+    except BodyError as error:
+        raise bad_request(f"{prefix}{error}") from None
+
+
+def _mismatch(value: Any, expected: str) -> str:
+    word = {"map[string]interface {}": "object", "[]interface {}": "array", "string": "string", "bool": "bool"}
+    return f"json: cannot unmarshal {word.get(go_type(value), 'number')} into Go value of type {expected}"

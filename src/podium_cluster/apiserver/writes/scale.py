@@ -3,21 +3,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import bad_request, invalid, invalid_value
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kinds import rules_of
+from podium_cluster.apiserver.kinds.replica_sets import SCALE_RECORD
 from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.collection import Stored
+from podium_cluster.apiserver.write_context import WriteContext, WriteOptions
 from podium_cluster.apiserver.writes import patch
 from podium_cluster.apiserver.writes.conflict import modified
-from podium_cluster.apiserver.writes.context import WriteContext
-from podium_cluster.apiserver.writes.options import WriteOptions
-from podium_cluster.apiserver.writes.rules import rules_of
 from podium_cluster.apiserver.writes.update import replace
 
-SCALE = Kind("autoscaling", "v1", "Scale", "scales", "scale", True)
+SCALE: Final = SCALE_RECORD.kind
 _DEFAULT_PATHS = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
 
 

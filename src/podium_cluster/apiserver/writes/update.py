@@ -5,32 +5,37 @@
 
 A write that changes nothing stores nothing: its answer has the resourceVersion that was there. An update that takes
 the last finalizer off an object marked for deletion removes it.
+
+A status update of most kinds may change labels and annotations too, because kubelets and old controllers do; newer
+kinds let it change nothing else.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from kubecel.structured_values import same_json
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import invalid, not_found
-from podium_cluster.apiserver.go_text import go_text
-from podium_cluster.apiserver.kinds import Kind
+from podium_cluster.apiserver.go_json import go_text
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kind_record import KindRules
+from podium_cluster.apiserver.kinds import rules_of
 from podium_cluster.apiserver.schema import schema_of
 from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.collection import Stored
 from podium_cluster.apiserver.store.object_store import encode
-from podium_cluster.apiserver.writes import field_validation, metadata, patch, written_part
-from podium_cluster.apiserver.writes.address import check_address, metadata_of
+from podium_cluster.apiserver.validation.metadata import update_causes
+from podium_cluster.apiserver.write_context import WriteContext, WriteOptions
+from podium_cluster.apiserver.writes import field_validation, metadata, patch
 from podium_cluster.apiserver.writes.conflict import check_update
-from podium_cluster.apiserver.writes.context import WriteContext
 from podium_cluster.apiserver.writes.create import create
 from podium_cluster.apiserver.writes.delete import finished
-from podium_cluster.apiserver.writes.options import WriteOptions
-from podium_cluster.apiserver.writes.rules import KindRules, rules_of
-from podium_cluster.apiserver.writes.validation.metadata import update_causes
+from podium_cluster.apiserver.writes.metadata import check_address, metadata_of
+
+_MANAGED: Final = ("managedFields", "resourceVersion")
 
 
 def update(
@@ -101,7 +106,7 @@ def replace(
     before = old.decode()
     obj = storage_form.to_storage(kind, obj)
     metadata.carry_over(meta, before["metadata"])
-    obj = written_part.merged(kind, obj, before, subresource)
+    obj = _with_written_part(kind, rules, obj, before, subresource)
     meta = obj["metadata"]
     if subresource == "status":
         rules.prepare_for_status(obj, before, context)
@@ -114,7 +119,7 @@ def replace(
     if refused := [cause for cause in causes if not cause.ratcheted]:
         raise invalid(kind, old.name, refused)
     schema_of(kind).drop_empty(obj)
-    if rules.generation and not subresource and written_part.spec_changed(kind, obj, before):
+    if rules.generation and not subresource and _counts(rules, obj, before):
         meta["generation"] = before["metadata"].get("generation", 0) + 1
     obj["kind"], obj["apiVersion"] = old.kind.kind, old.kind.api_version
     meta["resourceVersion"] = str(old.revision)
@@ -124,3 +129,49 @@ def replace(
         return encode(old.kind, obj, old.revision)
     stored = context.store.put(old.kind, obj)
     return context.store.remove(kind, old.namespace, old.name) if finished(obj) else stored
+
+
+def _with_written_part(kind: Kind, rules: KindRules, new: JsonObject, old: JsonObject, subresource: str) -> JsonObject:
+    """The next state: what was written where it may be, what is stored elsewhere."""
+    if subresource == "status":
+        metadata = new["metadata"]
+        if rules.metadata_with_status == "none":
+            metadata = {**old["metadata"], **{key: metadata[key] for key in _MANAGED if key in metadata}}
+        elif rules.metadata_with_status == "all but labels":
+            metadata = {key: value for key, value in metadata.items() if key != "labels"}
+            if "labels" in old["metadata"]:
+                metadata["labels"] = old["metadata"]["labels"]
+        found = {**old, "metadata": metadata}
+        return _with_status(found, new)
+    if subresource == "finalize":
+        finalizers = (new.get("spec") or {}).get("finalizers")
+        spec = {**(old.get("spec") or {}), "finalizers": finalizers}
+        if not finalizers:
+            del spec["finalizers"]
+        return {**old, "metadata": new["metadata"], "spec": spec}
+    if kind.has_status:
+        return _with_status(new, old)
+    return new
+
+
+def _counts(rules: KindRules, new: JsonObject, old: JsonObject) -> bool:
+    """Whether the change counts in metadata.generation."""
+    if rules.generation == "whole object":
+        return _differ(_without(new), _without(old))
+    return _differ(new.get("spec"), old.get("spec"))
+
+
+def _differ(new: Any, old: Any) -> bool:
+    return new != old or not same_json(new, old)
+
+
+def _with_status(obj: JsonObject, source: JsonObject) -> JsonObject:
+    if "status" in source:
+        obj["status"] = source["status"]
+    else:
+        obj.pop("status", None)
+    return obj
+
+
+def _without(obj: JsonObject) -> JsonObject:
+    return {key: value for key, value in obj.items() if key not in ("metadata", "status", "kind", "apiVersion")}

@@ -8,20 +8,20 @@ selected row gets more than the others. No line is longer than the terminal is w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 from rich.text import Text
 
+from podium.framework.gang import GangCount
 from podium.kube.printable import printable
 from podium_cluster.up.live_view.browsing import Browsing
 from podium_cluster.up.live_view.cuts import name_in, parts_in, sentence_in
-from podium_cluster.up.live_view.messages import ViewMessage
+from podium_cluster.up.live_view.messages import TROUBLE, ViewMessage
 from podium_cluster.up.live_view.nodes import MARK, columns_for, node_lines
 from podium_cluster.up.live_view.page import Page
 from podium_cluster.up.live_view.rows import Row, Rows, Section, SortBy
-from podium_cluster.up.live_view.summary_lines import clock, gang_line, messages_line, waiting_line
 from podium_cluster.up.picture import Picture
 from podium_cluster.up.pod_tracker import PodDecision, PodVerdict
 from podium_cluster.up.quotas import quota_line
@@ -41,6 +41,14 @@ _COLOURS: Final = {
     PodVerdict.PLACED: "green",
 }
 _LEVELS: Final = {"critical": "bold red", "error": "bold red", "warning": "yellow"}
+_STANDING: Final = {
+    PodVerdict.FAILED: ("error", "errors"),
+    PodVerdict.HELD: ("held at Permit", "held at Permit"),
+    PodVerdict.REFUSED: ("fits nowhere", "fit nowhere"),
+    PodVerdict.GATED: ("gated", "gated"),
+    PodVerdict.UNTRIED: ("to be tried", "to be tried"),
+}
+"""For one pod, and for several."""
 
 
 class Size(NamedTuple):
@@ -207,3 +215,52 @@ def _foot(browsing: Browsing, width: int) -> Text:
             (4, "s sort"),
         ]
     return Text(parts_in(shown, width), "reverse", end="")
+
+
+def clock(seconds: float) -> str:
+    """
+    >>> clock(75.4), clock(3675)
+    ('1:15', '1:01:15')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def waiting_line(verdicts: Mapping[PodVerdict, int], backing_off: int = 0) -> str:
+    """
+    >>> waiting_line({PodVerdict.REFUSED: 1, PodVerdict.HELD: 2}), waiting_line({PodVerdict.REFUSED: 3}, 2)
+    ('waiting: 2 held at Permit, 1 fits nowhere', 'waiting: 3 fit nowhere (2 backing off)')
+    >>> waiting_line({})
+    'waiting: no pods'
+    """
+    parts = [f"{number} {words[number > 1]}" for each, words in _STANDING.items() if (number := verdicts.get(each, 0))]
+    retried = f" ({backing_off} backing off)" if parts and backing_off else ""
+    return f"waiting: {', '.join(parts) or 'no pods'}{retried}"
+
+
+def messages_line(messages: Iterable[ViewMessage]) -> str:
+    """
+    >>> messages_line([ViewMessage("error", "", ""), ViewMessage("warning", "", "", 3), ViewMessage("", "", "")])
+    'messages: 1 error, 3 warnings'
+    """
+    levels: Counter[str] = Counter()
+    for each in messages:
+        levels[each.level] += each.times
+    trouble = ", ".join(counted(levels[level], level) for level in TROUBLE if levels[level])
+    return f"messages: {trouble}" if trouble else "messages"
+
+
+def gang_line(gangs: Sequence[GangCount]) -> str:
+    """How many groups have started, and how those that wait stand.
+
+    >>> gang_line([GangCount("default/b", 5, 4, 0), GangCount("default/a", 3, 3, 3)])
+    'gangs: 1 started, 1 waits: default/b (0 of 5 have a node, 4 are there)'
+    """
+    waiting = [gang for gang in gangs if gang.assigned < gang.minimum]
+    standing = ", ".join(
+        f"{printable(gang.key)} ({gang.assigned} of {gang.minimum} have a node, {gang.members} are there)"
+        for gang in waiting
+    )
+    verb = "waits" if len(waiting) == 1 else "wait"
+    return f"gangs: {len(gangs) - len(waiting)} started" + (f", {len(waiting)} {verb}: {standing}" if waiting else "")

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from textwrap import fill
 from typing import Final, TextIO, cast
 
 from rich.console import Console
@@ -19,12 +20,11 @@ from podium.kube.printable import printable, printable_lines
 from podium.serving.log import LOG
 from podium_cluster.up.live_view.browsing import Browsing, Effect, press
 from podium_cluster.up.live_view.frame import PAGE_LINES, draw
-from podium_cluster.up.live_view.help_page import help_page
 from podium_cluster.up.live_view.messages import MessageLog, Messages, PrintedLines, ViewMessage
 from podium_cluster.up.live_view.page import Page, rendered_page, text_page
 from podium_cluster.up.live_view.rows import Rows, rows_of
 from podium_cluster.up.live_view.terminal import Terminal
-from podium_cluster.up.picture import NodeBar, Picture
+from podium_cluster.up.picture import NodeBar, Picture, ServedAt
 from podium_cluster.up.pod_tracker import PodDecision
 from podium_cluster.up.screen import Camera
 
@@ -35,6 +35,28 @@ _REST, _LONGEST_REST = 9, 2.0
 
 Explain = Callable[[str, str, SchedulerConfig, Registry], Callable[[int], str]]
 """Explains a pod of the cluster of a kubeconfig, in a thread; what comes back makes the text for a width."""
+KEYS = {
+    "q, Ctrl-C": "end the cluster; on a page, q goes back",
+    "Up, Down, j, k": "select a row; past the end of a list, the next one",
+    "PgUp, PgDn, Home, End": "go far in a list or on a page",
+    "Tab, Shift-Tab": "go to the next list: nodes, waiting, messages, last placed",
+    "Enter": "a pod: where it would go and why, or why it goes nowhere; a node: what is on it; a message: all of it",
+    "Esc": "back; in the view, clear the filter",
+    "/": "filter all lists by what you type",
+    "s": "sort the nodes by name, cpu, memory, pods",
+    "Ctrl-L": "draw everything again",
+    "?": "this help",
+}
+_WIDTH = max(map(len, KEYS)) + 2
+_PARTS = (
+    "The bars and percentages of a node say how much of its cpu and memory the requests of its pods take.",
+    "A waiting pod is in one of these states:",
+    "  error        a plugin failed or gave a wrong answer",
+    "  held         it has a node, and a plugin holds it at Permit",
+    "  no node      no node takes it; the reason is the scheduler's",
+    "  gated        it has scheduling gates, or a plugin keeps it out of the queue",
+    "  to be tried  it has not been judged yet",
+)
 
 
 class LiveScreen:
@@ -178,3 +200,21 @@ def _with_standing(pod: PodDecision, explanation: str) -> str:
 def _standing(pod: PodDecision) -> str:
     """What was decided on the pod, in full."""
     return printable(f"placed on {pod.node}" if pod.node else f"{pod.verdict.value}: {pod.why or 'no reason yet'}")
+
+
+def help_page(service: ServedAt) -> Page:
+    def render(width: int) -> str:
+        indented = " " * min(_WIDTH, width // 3)
+        keys = [fill(f"{key:<{_WIDTH}}{what}", width, subsequent_indent=indented) for key, what in KEYS.items()]
+        return printable_lines("\n".join((*keys, "", *_PARTS, "", *_access(service))))
+
+    return rendered_page("keys of the live view", render)
+
+
+def _access(service: ServedAt) -> tuple[str, ...]:
+    return (
+        "In another terminal:",
+        f"  export KUBECONFIG={service.kubeconfig}",
+        "  kubectl get pods -A -o wide",
+        "  podium explain NAMESPACE/POD",
+    )

@@ -9,11 +9,10 @@ from podium.kube.printable import printable
 from podium.kube.requests import CPU, PODS, pod_requests
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.kinds import NODE, POD
-from podium_cluster.apiserver.store.field_values import selectable
 from podium_cluster.up.live_view.nodes import percent
 from podium_cluster.up.screen import counted
 
-_NODE_NAME: Final = selectable(POD).index("spec.nodeName")
+_NODE_NAME: Final = POD.fields.names.index("spec.nodeName")
 _BINARY: Final = ("memory", "ephemeral-storage")
 
 

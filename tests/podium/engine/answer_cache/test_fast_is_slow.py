@@ -24,10 +24,9 @@ from podium.engine.decide import NodeSearch, decide, make_room
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework import Cycle, Handle, ManualClock, PluginError, Status
-from podium.framework.handle import Effect, Preemptor
+from podium.framework.handle import Driver, Effect, EngineState, Preemptor
 from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
-from podium.framework.waiting import WaitingPods
 from podium.kube import Namespace, Node, Pod, Service
 from podium.plugins import load_registry
 from podium.preemption.dry_runs import Candidate
@@ -124,7 +123,14 @@ class Drive:
         self.rng = random.Random(seed)
         self.world = World(self.rng)
         self.scheduler = Scheduler(
-            CONFIG, REGISTRY, clock=self.world.clock, writer=self.world, listener=self.world, rng=random.Random(1)
+            CONFIG,
+            REGISTRY,
+            Driver(
+                clock=self.world.clock,
+                writer=self.world,
+                rng=random.Random(1),
+            ),
+            self.world,
         )
         self.kinds = [make(self.rng) for _ in range(4)]
         self.numbers = iter(range(1_000_000))
@@ -282,13 +288,8 @@ def from_scratch(drive: Drive) -> ProfileRuntime:
         for pod in drive.scheduler.nominator.on(name):
             nominator.nominate(pod, name)
     handle = Handle(
-        cluster,
-        drive.world.clock,
-        random.Random(1),
-        nominator,
-        WaitingPods(),
-        drive.world,
-        activate=lambda _pods: None,
+        Driver(clock=drive.world.clock, writer=drive.world, rng=random.Random(1)),
+        EngineState(cluster=cluster, nominator=nominator),
     )
     return ProfileRuntime(CONFIG.profiles[0], REGISTRY, handle)
 

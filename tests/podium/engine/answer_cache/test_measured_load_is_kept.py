@@ -23,9 +23,8 @@ from podium.engine.decide import NodeSearch
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework import Cycle, Handle
-from podium.framework.nominator import Nominator
+from podium.framework.handle import Driver, EngineState
 from podium.framework.profile import ProfileRuntime
-from podium.framework.waiting import WaitingPods
 from podium.kube import Node, Pod, parse_time
 from podium.kube.meta import format_time
 from podium.load.readings import GivenLoad
@@ -64,11 +63,13 @@ class Drive:
         self.scheduler = Scheduler(
             CONFIG,
             REGISTRY,
-            clock=self.world.clock,
-            writer=self.world,
-            listener=self.world,
-            rng=random.Random(1),
-            load=self.load,
+            Driver(
+                clock=self.world.clock,
+                writer=self.world,
+                rng=random.Random(1),
+                load=self.load,
+            ),
+            self.world,
         )
         self.kinds = [self.kind() for _ in range(3)]
         self.numbers = iter(range(1_000_000))
@@ -170,14 +171,8 @@ def from_scratch(drive: Drive) -> ProfileRuntime:
         else:
             cluster.set_pod(placed.pod)
     handle = Handle(
-        cluster,
-        drive.world.clock,
-        random.Random(1),
-        Nominator(),
-        WaitingPods(),
-        drive.world,
-        activate=lambda _pods: None,
-        load=drive.load,
+        Driver(clock=drive.world.clock, writer=drive.world, rng=random.Random(1), load=drive.load),
+        EngineState(cluster=cluster),
     )
     return ProfileRuntime(CONFIG.profiles[0], REGISTRY, handle)
 

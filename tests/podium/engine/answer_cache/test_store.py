@@ -18,7 +18,7 @@ from tools.kit.effort import examples
 from tools.kit.storage import claim_volume, make_claim, make_csi_node, make_volume, pod_with
 
 from podium.cluster import NodeInfo, Nodes
-from podium.engine.answer_cache import signatures, store
+from podium.engine.answer_cache import store
 from podium.engine.answer_cache.store import AnswerCache
 from podium.engine.decide import NodeSearch, decide
 from podium.engine.sampling import Sampling
@@ -240,7 +240,7 @@ def test_the_kinds_used_longest_ago_are_dropped(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_so_are_the_kinds_met_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signatures, "MOST_SIGNATURES", 2)
+    monkeypatch.setattr(store, "MOST_SIGNATURES", 2)
     runtime, remembered = rooms({}, {}), AnswerCache()
     for name in "abc":
         ask(remembered, runtime, make_pod(labels={"kind": name}))

@@ -144,7 +144,7 @@ def test_w1_room_is_made_for_the_whole_group() -> None:
     assert sorted(world.nominations.values()) == ["", "", "n3"]
     assert world.condition == ("False", "Unschedulable", UNSCHEDULABLE)
     assert state_of(world) == before
-    held = world.scheduler.profiles["default-scheduler"].run_pre_enqueue(group_member("g-0"))
+    held = world.scheduler.profiles["default-scheduler"].run_pre_enqueue(group_member("g-0"), "")
     assert held is not None
     assert held.message == "waiting for the preemption for this pod group to be finished"
     assert world.queue.pending().gated == 3
@@ -172,7 +172,7 @@ def test_pods_wait_for_their_group_to_be_created() -> None:
     world = PodGroupWorld(nodes=[node()])
     world.add(*group_members(2))
     assert world.queue.pending().gated == 2
-    held = world.scheduler.profiles["default-scheduler"].run_pre_enqueue(group_member("g-0"))
+    held = world.scheduler.profiles["default-scheduler"].run_pre_enqueue(group_member("g-0"), "")
     assert held is not None
     assert held.message == 'waiting for pods\'s pod group "g" to appear in scheduling queue'
     world.add(pod_group(minimum=2))

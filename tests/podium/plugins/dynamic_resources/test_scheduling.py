@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tools.kit.builders import build, make_node, make_pod
 
 from podium.framework import Status
-from podium.framework.device_waits import DeviceWait
+from podium.framework.waiting import DeviceWait
 from podium.kube import DeviceClass, Pod, ResourceClaim, ResourceSlice
 from podium.kube.devices import FINALIZER, Allocation
 from podium.plugins.dynamic_resources import plugin as plugin_module

@@ -17,8 +17,7 @@ from podium.cluster import Nodes
 from podium.framework import SKIP, Cycle, Status
 from podium.kube import Node, Pod, Service
 from podium.plugins.pod_topology_spread import PodTopologySpread
-from podium.plugins.pod_topology_spread.logarithm import natural_logarithm
-from podium.plugins.pod_topology_spread.soft import rounded
+from podium.plugins.pod_topology_spread.soft import natural_logarithm, rounded
 from tests.podium.plugins.ask import raw_scores
 from tests.podium.plugins.pod_topology_spread.pieces import HOSTNAME, ZONE, Data, hard, host, soft, spreading, web, webs
 

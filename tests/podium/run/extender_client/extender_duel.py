@@ -33,7 +33,7 @@ from podium.config import load_config
 from podium.engine import scheduler as engine
 from podium.engine.decide import Decision, decide
 from podium.framework import ManualClock, Nomination
-from podium.framework.handle import Preemptor
+from podium.framework.handle import Driver, Preemptor
 from podium.kube import KINDS, Pod, decode_json
 from podium.plugins import load_registry
 from podium.run.extender_client.http_extender import build_extenders
@@ -290,13 +290,15 @@ def _podium(config: Obj, objects: Iterable[Obj], case: Obj) -> Outcome:
         scheduler = engine.Scheduler(
             loaded,
             registry,
-            clock=ManualClock(time.time()),
-            writer=around,
-            listener=around,
-            rng=random.Random(0),
-            launch=around.work.append,
+            Driver(
+                clock=ManualClock(time.time()),
+                writer=around,
+                rng=random.Random(0),
+                launch=around.work.append,
+                extenders=extenders,
+            ),
+            around,
             parity=True,
-            extenders=extenders,
         )
         scheduler.load(
             decode_json(KINDS[each["apiVersion"], each["kind"]], msgspec.json.encode(each)) for each in known

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from tools.testbed.apiclient import ApiError
 
+from podium_cluster.apiserver.http.server import MOST_HEADERS, MOST_WARNED, warning_headers
 from tests.podium_cluster.apiserver.server import EmbeddedServer
 
 
@@ -230,3 +231,23 @@ def test_very_many_warnings_are_no_more_headers_than_clients_read(server: Embedd
     unknown = {f"f{number}": 1 for number in range(1000)}
     made = ask(server, "POST", CONFIG_MAPS, json.dumps(config_map("warned-often", **unknown)).encode(), JSON)
     assert made.status == 201
+
+
+def test_a_few_warnings_are_sent_as_they_are() -> None:
+    assert warning_headers(['unknown field "a"', "b", "b", ""]) == ['299 - "unknown field \\"a\\""', '299 - "b"']
+
+
+def test_control_characters_never_reach_a_header() -> None:
+    assert warning_headers(["a\r\nSet-Cookie: x\x1b[31m"]) == ['299 - "a  Set-Cookie: x [31m"']
+
+
+def test_many_warnings_fit_into_the_headers_that_clients_read() -> None:
+    sent = warning_headers(f"unknown field {number}" for number in range(100))
+    assert len(sent) == MOST_HEADERS
+    assert ", ".join(sent).count("299 - ") == 100
+
+
+def test_long_warnings_are_cut_and_the_last_ones_dropped() -> None:
+    sent = warning_headers(f"{number} {'x' * 5000}" for number in range(100))
+    assert len(sent) == MOST_WARNED // 256
+    assert all(len(value) < 300 for value in sent)

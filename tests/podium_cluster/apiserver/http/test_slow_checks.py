@@ -15,8 +15,8 @@ from podium_cluster.apiserver.http.handler import RequestHandler
 from podium_cluster.apiserver.http.server import ApiServer
 from podium_cluster.apiserver.http.slow_checker import SlowChecker
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse
-from podium_cluster.apiserver.writes import slow_checks
-from podium_cluster.apiserver.writes.slow_checks import SlowCheck
+from podium_cluster.apiserver.validation import slow_checks
+from podium_cluster.apiserver.validation.slow_checks import SlowCheck
 
 THINGS = "/apis/example.com/v1/namespaces/default/things"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -7,7 +7,8 @@ import msgspec
 from tools.testbed.apiclient import ApiError
 from tools.testbed.cluster import ControlPlane
 
-from podium_cluster.apiserver.kinds import BUILT_IN, Kind
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kinds import BUILT_IN
 from podium_cluster.apiserver.schema import DecodingError, FieldType, schema_of
 
 # A number for what is a string, and so on; lists and structs get a text.

@@ -3,7 +3,8 @@
 import pytest
 
 from podium_cluster.apiserver.errors import StatusError
-from podium_cluster.apiserver.kinds import EVENT, NODE, POD, Kind, built_in
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kinds import EVENT, NODE, POD, built_in
 from podium_cluster.apiserver.store.collection import Stored
 from podium_cluster.apiserver.store.label_selector import parse_label_selector
 from podium_cluster.apiserver.store.object_store import ObjectStore

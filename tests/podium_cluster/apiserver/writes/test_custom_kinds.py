@@ -9,10 +9,11 @@ import pytest
 from podium.framework.clock import ManualClock
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError
-from podium_cluster.apiserver.kinds import Kind, built_in
+from podium_cluster.apiserver.kind import Kind
+from podium_cluster.apiserver.kinds import built_in
+from podium_cluster.apiserver.write_context import WriteOptions
 from podium_cluster.apiserver.writes.create import create
 from podium_cluster.apiserver.writes.custom_kinds import DEFINITION, FINALIZER
-from podium_cluster.apiserver.writes.options import WriteOptions
 from tests.podium_cluster.apiserver.schema.custom_cases import definition, struct
 
 SIMPLE = struct(spec=struct(size={"type": "integer", "default": 1}), status=struct(phase={"type": "string"}))

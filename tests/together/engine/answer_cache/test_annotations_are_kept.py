@@ -15,6 +15,7 @@ from podium.engine.decide import NodeSearch
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework import Cycle
+from podium.framework.handle import Driver
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
 from podium_plugins.pigeon import PigeonHoling
@@ -47,10 +48,12 @@ class Drive:
         self.scheduler = Scheduler(
             self.config,
             self.registry,
-            clock=self.world.clock,
-            writer=self.world,
-            listener=self.world,
-            rng=random.Random(1),
+            Driver(
+                clock=self.world.clock,
+                writer=self.world,
+                rng=random.Random(1),
+            ),
+            self.world,
         )
         self.numbers = iter(range(10**6))
         for number in range(4):

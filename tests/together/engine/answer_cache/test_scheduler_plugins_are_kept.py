@@ -23,6 +23,7 @@ from podium.engine.decide import NodeSearch
 from podium.engine.sampling import Sampling
 from podium.engine.scheduler import Scheduler
 from podium.framework import Cycle
+from podium.framework.handle import Driver
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
 from podium.plugins import load_registry
@@ -66,7 +67,14 @@ class Drive:
         self.rng = random.Random(seed)
         self.world = World(self.rng)
         self.scheduler = Scheduler(
-            CONFIG, REGISTRY, clock=self.world.clock, writer=self.world, listener=self.world, rng=random.Random(1)
+            CONFIG,
+            REGISTRY,
+            Driver(
+                clock=self.world.clock,
+                writer=self.world,
+                rng=random.Random(1),
+            ),
+            self.world,
         )
         self.numbers = iter(range(10**6))
         for number in range(5):

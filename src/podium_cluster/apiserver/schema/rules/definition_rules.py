@@ -16,8 +16,13 @@ from kubecel.field_names import escaped
 from kubecel.schema_types import DeclaredType, declare
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import Cause, field_forbidden, invalid_value, not_supported, required
-from podium_cluster.apiserver.schema.rules.compiled_rule import CompiledRule, compile_rules, max_cardinality
-from podium_cluster.apiserver.schema.rules.field_path import FieldPathError, field_path
+from podium_cluster.apiserver.schema.rules.compiled_rule import (
+    CompiledRule,
+    FieldPathError,
+    compile_rules,
+    field_path,
+    max_cardinality,
+)
 from podium_cluster.apiserver.schema.rules.rule_tree import BUDGET, rule_tree
 
 MAX_RULE_COST: Final = 10_000_000

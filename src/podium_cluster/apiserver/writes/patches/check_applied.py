@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium_cluster.apiserver.errors import StatusError, bad_request
-from podium_cluster.apiserver.go_text import go_text, go_type
+from podium_cluster.apiserver.go_json import go_text, go_type
 from podium_cluster.apiserver.writes.patches.field_sets import display_step, field_step
 from podium_cluster.apiserver.writes.patches.typed_values import BadValueError, list_step
 from podium_cluster.apiserver.writes.patches.types import MergeType

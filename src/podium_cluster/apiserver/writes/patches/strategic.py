@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from podium_cluster.apiserver.errors import StatusError, bad_request
-from podium_cluster.apiserver.go_text import go_text, go_type
+from podium_cluster.apiserver.go_json import go_text, go_type
 from podium_cluster.apiserver.writes.patches.json_patch import rejected, same
 from podium_cluster.apiserver.writes.patches.types import MergeType
 

@@ -1,0 +1,280 @@
+"""ResourceSlices: which nodes they are for, and the devices or counters that they offer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from kubecel.names import label_value_errors
+from podium.kube.json_object import JsonObject
+from podium_cluster.apiserver.errors import field_forbidden, immutable, invalid_value, not_supported, required
+from podium_cluster.apiserver.kind_record import KindRecord, KindRules
+from podium_cluster.apiserver.kinds.devices import internal_form
+from podium_cluster.apiserver.kinds.devices.kinds import RESOURCE_SLICE
+from podium_cluster.apiserver.kinds.devices.parts import (
+    EFFECTS,
+    MOST,
+    binding_conditions,
+    distinct,
+    driver,
+    items,
+    pool_name,
+    qualified,
+)
+from podium_cluster.apiserver.kinds.devices.request_policies import request_policy
+from podium_cluster.apiserver.table_cells import AGE, NAME, Cells, KindTable, TableColumn, age
+from podium_cluster.apiserver.validation.placement import node_selector
+from podium_cluster.apiserver.validation.wording import (
+    NOT_POSITIVE,
+    Causes,
+    Obj,
+    dns_label,
+    dns_subdomain,
+    each,
+    label_name,
+    too_long,
+    too_many,
+)
+from podium_cluster.apiserver.write_context import WriteContext
+
+_CLOSED_LISTS: Final = ("ints", "bools", "strings", "versions")  # DRAListTypeAttributes
+_CLOSED_MAPPINGS: Final = "nodeAllocatableResourceMappings"  # DRANodeAllocatableResources
+_COLUMNS: Final = (
+    NAME,
+    TableColumn("Node", "The node whose devices these are."),
+    TableColumn("Driver", "The driver that offers them."),
+    TableColumn("Pool", "The pool they belong to."),
+    AGE,
+)
+
+
+def _prepare(obj: JsonObject, context: WriteContext) -> None:
+    for device in _devices(obj):
+        device.pop(_CLOSED_MAPPINGS, None)
+        for attribute in (device.get("attributes") or {}).values():
+            for field in _CLOSED_LISTS:
+                attribute.pop(field, None)
+        for taint in device.get("taints") or ():
+            if taint.get("timeAdded") is None:
+                taint["timeAdded"] = context.now()
+
+
+def _prepare_update(new: JsonObject, _old: JsonObject, context: WriteContext) -> None:
+    _prepare(new, context)
+
+
+def _devices(obj: JsonObject) -> Iterator[JsonObject]:
+    yield from (obj.get("spec") or {}).get("devices") or ()
+
+
+_MOST_DEVICES, _MOST_MARKED_DEVICES, _MOST_TAINTS, _MOST_SETS, _MOST_USED_SETS = 128, 64, 16, 8, 2
+_VALUE_LENGTH: Final = 64
+_MOST_VALUES: Final = 48
+_SELECTIONS: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+_ONE_SELECTION: Final = f"exactly one of {', '.join(f'`{name}`' for name in _SELECTIONS)} is required"
+_DEVICE_SELECTION: Final = (
+    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true "
+    "in the ResourceSlice spec"
+)
+_NOT_PER_DEVICE: Final = (
+    "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the "
+    "ResourceSlice spec"
+)
+_UNSET_OR_TRUE: Final = "must be either unset or set to true"
+_NUMBER, _BEFORE_RELEASE = r"(0|[1-9]\d*)", r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
+_VERSION: Final = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_BEFORE_RELEASE}(\.{_BEFORE_RELEASE})*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?",
+    re.ASCII,
+)
+
+
+def _check(obj: Obj) -> Causes:
+    yield from _slice(obj.get("spec") or {}, None)
+
+
+def _check_update(new: Obj, old: Obj) -> Causes:
+    yield from _slice(new.get("spec") or {}, old.get("spec") or {})
+
+
+def _slice(spec: Obj, before: Obj | None) -> Causes:
+    pool = spec.get("pool") or {}
+    yield from driver("spec.driver", spec.get("driver", ""))
+    yield from pool_name("spec.pool.name", pool.get("name", ""))
+    if pool.get("resourceSliceCount", 0) <= 0:
+        yield invalid_value("spec.pool.resourceSliceCount", pool.get("resourceSliceCount", 0), NOT_POSITIVE)
+    if pool.get("generation", 0) < 0:
+        yield invalid_value("spec.pool.generation", pool["generation"], "must be greater than or equal to zero")
+    if before is not None:
+        yield from _unchanged(spec, before)
+    yield from _selection("spec", spec, _SELECTIONS, "must be either unset or set to a non-empty string")
+    if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
+        yield invalid_value("spec", "", "only one of `sharedCounters` or `devices` is allowed")
+    devices = spec.get("devices") or []
+    marked = any(device.get("taints") or device.get("consumesCounters") for device in devices)
+    most = _MOST_MARKED_DEVICES if marked else _MOST_DEVICES
+    per_device = bool(spec.get("perDeviceNodeSelection"))
+    yield from distinct("spec.devices", devices, most, lambda where, one: _device(where, one, per_device), _name)
+    yield from distinct("spec.sharedCounters", spec.get("sharedCounters"), _MOST_SETS, _counter_set, _name)
+
+
+def _unchanged(spec: Obj, before: Obj) -> Causes:
+    name, old_name = ((each.get("pool") or {}).get("name", "") for each in (spec, before))
+    if name != old_name:
+        yield immutable("spec.pool.name", name)
+    for field in ("driver", "nodeName"):
+        if spec.get(field) != before.get(field):
+            yield immutable(f"spec.{field}", spec.get(field))
+
+
+def _selection(path: str, given: Obj, fields: tuple[str, ...], empty: str) -> Causes:
+    """The nodes that may use a slice or a device: said in one way."""
+    name, chosen, everywhere = given.get("nodeName"), given.get("nodeSelector"), given.get("allNodes")
+    if name:
+        yield from dns_subdomain(f"{path}.nodeName", name)
+    elif name is not None:
+        yield invalid_value(f"{path}.nodeName", name, empty)
+    if chosen is not None:
+        yield from node_selector(f"{path}.nodeSelector", chosen)
+        terms = chosen.get("nodeSelectorTerms") or []
+        if path == "spec" and len(terms) != 1:
+            detail = "must have exactly one node selector term"
+            yield invalid_value(
+                f"{path}.nodeSelector.nodeSelectorTerms",
+                internal_form.selector_terms(chosen.get("nodeSelectorTerms")),
+                detail,
+            )
+    if everywhere is False:
+        yield invalid_value(f"{path}.allNodes", False, _UNSET_OR_TRUE)
+    if "perDeviceNodeSelection" in fields and given.get("perDeviceNodeSelection") is False:
+        yield invalid_value(f"{path}.perDeviceNodeSelection", False, _UNSET_OR_TRUE)
+    detail = _ONE_SELECTION if path == "spec" else _DEVICE_SELECTION
+    made = [f"`{field}`" for field in fields if given.get(field) or (field == "nodeSelector" and chosen is not None)]
+    if not made:
+        yield required(path, detail)
+    elif len(made) > 1:
+        more = ", but multiple fields are set" if path == "spec" else ""
+        yield invalid_value(path, f"{{{', '.join(made)}}}", detail + more)
+
+
+def _name(obj: Obj) -> str:
+    return str(obj.get("name", ""))
+
+
+def _device(path: str, device: Obj, per_device: bool) -> Causes:
+    attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
+    yield from dns_label(f"{path}.name", device.get("name", ""))
+    if len(attributes) + len(capacity) > MOST:
+        detail = f"the total number of attributes and capacities must not exceed {MOST}"
+        yield invalid_value(path, len(attributes) + len(capacity), detail)
+    if len(attributes) > _MOST_VALUES:
+        yield invalid_value(
+            path, len(attributes), f"the total number of attribute values must not exceed {_MOST_VALUES}"
+        )
+    for name in attributes:
+        yield from qualified(f"{path}.attributes", name)
+        yield from _attribute(f"{path}.attributes[{shortened(name)}]", attributes[name] or {})
+    for name in capacity:
+        yield from qualified(f"{path}.capacity", name)
+        yield from _capacity(f"{path}.capacity[{shortened(name)}]", capacity[name], device)
+    yield from items(f"{path}.taints", device.get("taints"), _MOST_TAINTS, _taint)
+    yield from distinct(
+        f"{path}.consumesCounters",
+        device.get("consumesCounters"),
+        _MOST_USED_SETS,
+        _consumption,
+        lambda use: use.get("counterSet", ""),
+    )
+    if per_device:
+        yield from _selection(path, device, _SELECTIONS[:3], "must not be empty")
+    elif any(device.get(field) is not None for field in _SELECTIONS[:3]):
+        yield invalid_value(path, None, _NOT_PER_DEVICE)
+    yield from binding_conditions(path, device)
+
+
+def _attribute(path: str, attribute: Obj) -> Causes:
+    text, version = attribute.get("string"), attribute.get("version")
+    if text is not None and len(text.encode()) > _VALUE_LENGTH:
+        yield too_long(f"{path}.string", _VALUE_LENGTH)
+    if version is not None:
+        if not _VERSION.fullmatch(version):
+            yield invalid_value(f"{path}.version", version, "must be a string compatible with semver.org spec 2.0.0")
+        if len(version.encode()) > _VALUE_LENGTH:
+            yield too_long(f"{path}.version", _VALUE_LENGTH)
+    values = [field for field in ("bool", "int", "string", "version") if attribute.get(field) is not None]
+    if not values:
+        yield invalid_value(path, "", "exactly one value must be specified")
+    elif len(values) > 1:
+        yield invalid_value(path, internal_form.attribute(attribute), "exactly one value must be specified")
+
+
+def _capacity(path: str, capacity: Obj, device: Obj) -> Causes:
+    policy = capacity.get("requestPolicy")
+    if policy is None:
+        return
+    if device.get("allowMultipleAllocations"):
+        yield from request_policy(f"{path}.requestPolicy", policy, capacity.get("value", 0))
+    else:
+        yield field_forbidden(f"{path}.requestPolicy", "allowMultipleAllocations must be true")
+
+
+def _taint(path: str, taint: Obj) -> Causes:
+    yield from label_name(f"{path}.key", taint.get("key", ""))
+    if taint.get("value"):
+        yield from each(f"{path}.value", taint["value"], label_value_errors(taint["value"]))
+    if not taint.get("effect"):
+        yield required(f"{path}.effect")
+    elif taint["effect"] not in EFFECTS:
+        yield not_supported(f"{path}.effect", taint["effect"], EFFECTS)
+
+
+def _counter_set(path: str, counters: Obj) -> Causes:
+    yield from _counters(path, "name", counters)
+
+
+def _consumption(path: str, counters: Obj) -> Causes:
+    yield from _counters(path, "counterSet", counters)
+
+
+def _counters(path: str, name: str, given: Obj) -> Causes:
+    if given.get(name):
+        yield from dns_label(f"{path}.{name}", given[name])
+    else:
+        yield required(f"{path}.{name}")
+    counters = given.get("counters") or {}
+    if not counters:
+        yield required(f"{path}.counters")
+    elif len(counters) > MOST:
+        yield too_many(f"{path}.counters", len(counters), MOST)
+    else:
+        for counter in counters:
+            yield from dns_label(f"{path}.counters", counter)
+
+
+def shortened(key: str, most: int = 96) -> str:
+    """A key as a path shows it: one that is too long loses its middle."""
+    if len(key) <= most:
+        return key
+    remaining = most - 3
+    return f"{key[: (remaining + 1) // 2]}...{key[-(remaining // 2) :]}"
+
+
+def _cells(obj: JsonObject, now: datetime) -> Cells:
+    spec = obj.get("spec") or {}
+    pool = (spec.get("pool") or {}).get("name", "")
+    return [obj["metadata"]["name"], spec.get("nodeName") or "", spec.get("driver", ""), pool, age(obj, now)]
+
+
+RESOURCE_SLICE_RECORD: Final = KindRecord(
+    RESOURCE_SLICE,
+    KindRules(
+        prepare_for_create=_prepare,
+        prepare_for_update=_prepare_update,
+        validate=_check,
+        validate_update=_check_update,
+        returns_deleted=True,
+        generation="spec",
+    ),
+    KindTable(_COLUMNS, _cells),
+)

@@ -1,4 +1,0 @@
-"""Validates objects, kind by kind: causes in the order and words of kube-apiserver.
-
-Only what people meet is checked; docs/reference/embedded-api.md lists the rest.
-"""
