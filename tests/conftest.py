@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
-from tools.kit.effort import examples
-from tools.testbed.availability import SKIP_PREFIX, skip_or_fail
-from tools.testbed.build import CHARTS, CONTROL_PLANE, MEASURED_LOAD, programs
 
 from podium.engine.answer_cache.store import UnexpectedErrors
+from tools.kit.effort import examples
 from tools.testbed import ControlPlane, TestbedUnavailable
+from tools.testbed.availability import SKIP_PREFIX, skip_or_fail
+from tools.testbed.build import CHARTS, CONTROL_PLANE, MEASURED_LOAD, programs
 
 settings.register_profile(
     "podium", deadline=None, max_examples=examples(100)

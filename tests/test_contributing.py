@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from docs.architecture import picture
 
+from docs.architecture import picture
 from podium import packages
 
 ROOT = Path(__file__).parents[1]

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 import yaml
-from tools.kit.forked import folder_with_podium
 
 from podium.cli import app
+from tools.kit.forked import folder_with_podium
 
 ROOT = Path(__file__).parent.parent
 PAGES = [

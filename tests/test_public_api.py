@@ -7,13 +7,13 @@ import sys
 from types import ModuleType
 
 import pytest
-from docs.tables import api
 
 import podium
 import podium.cluster
 import podium.kube
 import podium.load
 import podium.preemption
+from docs.tables import api
 
 
 @pytest.mark.parametrize("name", podium.__all__)

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from docs.tables import ASKED_FOR, TABLES
-from docs.tables.metrics import SECTIONS, metrics
 
 import podium
 import podium.load
 import podium.testing
+from docs.tables import ASKED_FOR, TABLES
+from docs.tables.metrics import SECTIONS, metrics
 from podium import packages
 from podium.cli.plugin_groups import GROUPS
 from podium_lab.simulator.scenario import scenario_schema

@@ -15,7 +15,6 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from docs.tables.markdown import code, plain, table
-
 from podium import kube
 from podium.framework import plugin as contract
 from podium.framework.events import Action, Resource

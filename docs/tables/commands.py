@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import typer
-from docs.tables.markdown import code, plain, table
 
+from docs.tables.markdown import code, plain, table
 from podium.cli import app
 from podium.cli.commands import CommandGroup, parameters
 

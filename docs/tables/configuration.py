@@ -5,7 +5,6 @@ from __future__ import annotations
 from docs.tables.fields import fields_of
 from docs.tables.markdown import code, table
 from docs.tables.plugin_arguments import argument_table
-
 from podium.config.defaults import DEFAULT_PLUGINS
 from podium.config.feature_gates import NEEDS, Gate
 from podium.config.points import Point

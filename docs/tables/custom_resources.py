@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from docs.tables.markdown import code, plain, table
-
 from podium.controllers.catalog import definitions
 
 _HEADER = ("apiVersion", "kind", "metadata")

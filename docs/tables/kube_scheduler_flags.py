@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from docs.tables.markdown import code, table
-
 from podium.cli.kube_scheduler_flags import DROPPED, FLAGS, Flag, Gone, Ignored
 
 

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from docs.tables.markdown import code, plain, table
-
 import podium
+from docs.tables.markdown import code, plain, table
 
 SOURCE: Final = Path(podium.__file__).parents[1]
 PACKAGES: Final = ("podium", "podium_plugins", "podium_lab")

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from docs.tables.fields import Field, fields_of
 from docs.tables.markdown import code, plain, table, value
-
 from podium import packages
 from podium.cli.catalog import CatalogEntry, catalog
 from podium.cli.plugin_groups import GROUPS

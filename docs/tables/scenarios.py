@@ -7,10 +7,10 @@ import re
 from typing import Any, Final
 
 import msgspec
-from docs.tables.fields import meanings_of, type_text
-from docs.tables.markdown import code, plain, table
 from msgspec import inspect as types
 
+from docs.tables.fields import meanings_of, type_text
+from docs.tables.markdown import code, plain, table
 from podium.kube.meta import Amount
 from podium_lab.simulator import scenario
 from podium_lab.simulator.scenario import Scenario, Varying, as_written, default_of

@@ -34,11 +34,11 @@ class TerminatingPods:
     def of(cluster: Cluster) -> TerminatingPods:
         return cluster.account(TerminatingPods) or TerminatingPods(cluster)
 
-    def came(self, placed: PlacedPod) -> None:
+    def pod_added(self, placed: PlacedPod) -> None:
         if placed.pod_class.terminating:
             self._count(placed.row, 1)
 
-    def went(self, placed: PlacedPod) -> None:
+    def pod_removed(self, placed: PlacedPod) -> None:
         if placed.pod_class.terminating:
             self._count(placed.row, -1)
 

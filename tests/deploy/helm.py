@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tools.testbed.build import CHARTS, programs
 
 from tools.testbed import ControlPlane
+from tools.testbed.build import CHARTS, programs
 
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "podium"
 KUBERNETES = "1.36.4"

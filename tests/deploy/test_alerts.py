@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from tools.testbed.build import MEASURED_LOAD, programs
 
 from tests.deploy.traffic import ALERTS, alert_rules
+from tools.testbed.build import MEASURED_LOAD, programs
 
 RUNBOOK = Path(__file__).parents[2] / "docs" / "how-to" / "runbook.md"
 NOW = "75m"

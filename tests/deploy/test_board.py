@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from deploy.grafana.board import TARGET, board, text
-from docs.tables.metrics import metrics
 
+from docs.tables.metrics import metrics
 from tests.deploy.traffic import Monitored, alert_rules, monitored
 from tools.testbed import ControlPlane
 

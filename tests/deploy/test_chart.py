@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
-from tools.chart import chart_files
 
 from tests.deploy.helm import CHART, KUBERNETES, helm, templated
 from tests.podium.cli.command import podium
 from tests.podium.manifests.deployed import granted
 from tests.podium_cluster.up.up_process import PodiumUp
+from tools.chart import chart_files
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "config"

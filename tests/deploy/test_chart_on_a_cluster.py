@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tools.testbed.audit import bindings
-from tools.testbed.objects import make_node, make_pod
 
 from podium.controllers.catalog import definitions
 from tests.deploy.helm import Release
@@ -22,6 +20,8 @@ from tests.podium.manifests.test_extender_deployed import _start_kube_scheduler
 from tests.podium.run.crowd import until
 from tests.together.controllers.test_on_a_cluster import POD_GROUP, custom, install, status_of
 from tools.testbed import Component, ControlPlane
+from tools.testbed.audit import bindings
+from tools.testbed.objects import make_node, make_pod
 
 KINDS = (
     "serviceaccounts,configmaps,secrets,services,leases,roles,rolebindings,clusterroles,clusterrolebindings,"

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tools.testbed.availability import skip_or_fail
-from tools.testbed.connections import ConnectionPool
-from tools.testbed.objects import make_node, make_pod
-from tools.testbed.ports import LOOPBACK, free_port
 
 from tests.deploy.container import ROOT, Containers, missing
 from tests.podium.run.crowd import until
 from tools.testbed import ControlPlane, TestbedUnavailable
+from tools.testbed.availability import skip_or_fail
+from tools.testbed.connections import ConnectionPool
+from tools.testbed.objects import make_node, make_pod
+from tools.testbed.ports import LOOPBACK, free_port
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 MOST_ADDED = 150e6

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import yaml
-from tools.testbed.apiclient import Object
-from tools.testbed.exporter import Exporter
-from tools.testbed.monitoring import Job, PrometheusServer, Target
-from tools.testbed.objects import make_node, make_pod
-from tools.testbed.podium import podium_environment
-from tools.testbed.ports import LOOPBACK, free_port
 
 from podium.controllers.catalog import definitions
 from podium_plugins.gpu.request import COUNT, MILLI, MODEL
 from tests.podium.extender.beside_scheduler import asked, start_extender
 from tests.podium.run.crowd import until
 from tools.testbed import Component, ControlPlane
+from tools.testbed.apiclient import Object
+from tools.testbed.exporter import Exporter
+from tools.testbed.monitoring import Job, PrometheusServer, Target
+from tools.testbed.objects import make_node, make_pod
+from tools.testbed.podium import podium_environment
+from tools.testbed.ports import LOOPBACK, free_port
 
 ALERTS: Final = Path(__file__).parents[2] / "deploy" / "prometheus" / "alerts.yaml"
 NODES: Final = ("one", "two", "three")

@@ -11,10 +11,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tools.testbed.objects import make_node, make_pod
 
 from tests.packaging.environment import ROOT, clean_environment
 from tools.testbed import ControlPlane
+from tools.testbed.objects import make_node, make_pod
 
 
 def _ran(folder: Path, installed: Path, *command: str) -> subprocess.CompletedProcess[str]:

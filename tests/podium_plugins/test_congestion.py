@@ -6,13 +6,13 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.config.field import FieldPath
 from podium.framework import PluginError
 from podium_plugins.congestion import Congestion, CongestionArgs
 from tests.podium.framework.runtimes import make_runtime
 from tests.podium.plugins.ask import raw_scores
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 
 def points(annotations: list[str | None], **args: int) -> list[int]:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 from podium.cluster import Cluster
 from podium.kube import Pod
@@ -14,6 +13,7 @@ from podium.load.readings import GivenLoad
 from podium_plugins.load_variation_risk_balancing import LoadVariationRiskBalancing, LoadVariationRiskBalancingArgs
 from tests.podium.plugins.ask import raw_scores
 from tests.podium.plugins.loads import load_of, machine, measured
+from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 GIB = 1 << 30
 POD = make_pod(requests={"cpu": "800m", "memory": "2Gi"})

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 from podium.cluster import Cluster
 from podium.kube import Pod
@@ -16,6 +15,7 @@ from podium.load.readings import GivenLoad
 from podium_plugins.low_risk_over_commitment import LowRiskOverCommitment, LowRiskOverCommitmentArgs
 from tests.podium.plugins.ask import raw_scores
 from tests.podium.plugins.loads import load_of, machine, measured
+from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 GIB = 1 << 30
 

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_handle
 
 from podium.framework import PluginError
 from podium.load.readings import GivenLoad
@@ -14,6 +13,7 @@ from podium.load.settings import SourceSettings
 from podium_plugins.measured_load import USUAL, MeasuredLoad, MeasuredLoadArgs, Metric, shares
 from tests.podium.framework.runtimes import make_runtime
 from tests.podium.plugins.load_scores import problems_of, scores_of
+from tools.kit.builders import make_cluster, make_handle
 
 SOURCE = SourceSettings(address="http://prometheus:9090")
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Cluster, Nodes
 from podium.config.field import FieldPath
@@ -15,6 +14,7 @@ from podium.framework import Cycle
 from podium_plugins.node_resources_allocatable import NodeResourcesAllocatable, NodeResourcesAllocatableArgs
 from tests.podium.plugins.ask import raw_scores
 from tests.podium.plugins.resource_worlds import ALLOCATABLE, GPU, divided
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 SIZES = make_cluster(
     [

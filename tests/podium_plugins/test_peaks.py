@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 from podium.cluster import Cluster, Nodes
 from podium.config.field import FieldPath
@@ -19,6 +18,7 @@ from podium.load.readings import GivenLoad
 from podium_plugins.peaks import MODEL_FILE, Peaks, PeaksArgs, PowerModel, read_models
 from tests.podium.plugins.ask import raw_scores
 from tests.podium.plugins.loads import ADDRESS, load_of, machine, measured
+from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 POD = make_pod(requests={"cpu": "400m"})
 MODELS = {"a": {"k1": -20.0, "k2": -0.02}, "b": {"k1": -20.0, "k2": -0.02}, "c": {"k1": -10.0, "k2": -0.02}}

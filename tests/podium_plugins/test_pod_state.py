@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Cluster, Nodes
 from podium.framework import Cycle
 from podium_plugins.pod_state import PodState, TerminatingPods
 from tests.podium.plugins.ask import raw_scores
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 LEAVING: dict[str, Any] = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 

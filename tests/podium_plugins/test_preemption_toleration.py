@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import build, make_node, make_pod
 
 from podium.client import WATCHED
 from podium.client.informers import watched_kinds
@@ -21,6 +20,7 @@ from podium_plugins.preemption_toleration import (
     spared_until,
 )
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import build, make_node, make_pod
 
 NOW = 1_000_000.0
 """The time at which the clock of a `World` stands."""

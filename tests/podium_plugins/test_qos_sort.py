@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 from podium.framework import QueuedPod
 from podium_plugins.qos_sort import QOSSort
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 PLUGIN = make_plugin(QOSSort, make_cluster([]))
 Given = tuple[int, str, float]

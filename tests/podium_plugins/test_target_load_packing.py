@@ -7,7 +7,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 from kubecel.quantity import milli
 from podium.cluster import Cluster
@@ -18,6 +17,7 @@ from podium.load.readings import GivenLoad
 from podium_plugins.target_load_packing import TargetLoadPacking, TargetLoadPackingArgs
 from tests.podium.plugins.ask import raw_scores
 from tests.podium.plugins.loads import load_of, machine, measured, set_load
+from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 END = 1_000_000.0
 """Until when load was measured."""

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 from podium.config.field import FieldPath
 from podium.framework import QueuedPod
@@ -18,6 +17,7 @@ from podium_plugins.app_group import RESOURCE
 from podium_plugins.topological_sort import TopologicalSort, TopologicalSortArgs
 from tests.podium.engine.schedulers import World
 from tests.together.network_worlds import make_app_group, of_workload, set_app_group
+from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 ORDER = ("p1", "p3", "p2", "p4")
 """The specification's example: p1 needs p2 and p3, which need p4; Kahn's and Tarjan's algorithms."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tools.kit.builders import make_pod
-
 from podium.framework import Plugin
 from podium.kube import Pod
 from podium.kube.custom_object import POD_GROUP_LABEL
 from podium_plugins.coscheduling import Coscheduling
 from podium_plugins.coscheduling.pod_group import RESOURCE
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_pod
 
 CREATED = "1970-01-12T13:46:40Z"
 """The time at which the clock of a `World` stands."""

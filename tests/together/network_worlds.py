@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tools.kit.builders import make_node, make_pod
-
 from podium.cluster import Cluster
 from podium.kube import Node, Pod
 from podium_plugins import app_group
 from podium_plugins.app_group import APP_GROUP_LABEL, WORKLOAD_LABEL
 from podium_plugins.network_overhead import network_topology
 from podium_plugins.network_overhead.network_topology import REGION, ZONE
+from tools.kit.builders import make_node, make_pod
 
 Pairs = Mapping[tuple[str, str], int]
 

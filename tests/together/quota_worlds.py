@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tools.kit.builders import make_node, make_pod
-
 from podium.kube import Pod
 from podium_plugins.capacity_scheduling import CapacityScheduling
 from podium_plugins.capacity_scheduling.quota import RESOURCE
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_node, make_pod
 
 Bound = Mapping[str, Any] | None
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
-
 from podium.cluster import Cluster
 from podium.kube import Pod
 from podium_plugins.node_resource_topology_match import NodeResourceTopologyMatch
 from podium_plugins.node_resource_topology_match.fingerprint import fingerprint
 from podium_plugins.node_resource_topology_match.topology_object import RESOURCE
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 GPU = "example.com/gpu"
 NAME = "NodeResourceTopologyMatch"

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tools.sbom import sbom
 
 from tools import release
+from tools.sbom import sbom
 
 ROOT = Path(__file__).parents[2]
 NEXT = "99.1.0"

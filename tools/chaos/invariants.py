@@ -12,7 +12,7 @@
 A scheduler decides on what it has heard. A node may have shrunk, or taken pods of another leader, before it
 hears of that. It can then place too much; that lies in the nature of the API, and kube-scheduler does the same. A node
 is overcommitted only where the pods that the sender knew of or had bound itself are too much for what it knew the node
-to have. `calm.py` checks what must hold after the faults, `gangs.py` what must hold for gangs.
+to have. `final_checks.py` checks what must hold after the faults, `gangs.py` what must hold for gangs.
 """
 
 from __future__ import annotations

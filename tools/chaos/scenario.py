@@ -23,7 +23,8 @@ from podium_cluster.controllers.context import ControllerContext
 from podium_cluster.controllers.garbage import GarbageCollector
 from podium_cluster.controllers.resource_claims import ResourceClaims
 from podium_cluster.controllers.volumes import Volumes
-from tools.chaos.calm import (
+from tools.chaos.devices import DEVICES_COUNTED, NONE_UNUSED, miscounted_devices, unused_devices
+from tools.chaos.final_checks import (
     NO_POD_LOST,
     NOTHING_LEFT,
     SAME_CLUSTER,
@@ -35,7 +36,6 @@ from tools.chaos.calm import (
     too_many_tasks,
     under_way,
 )
-from tools.chaos.devices import DEVICES_COUNTED, NONE_UNUSED, miscounted_devices, unused_devices
 from tools.chaos.gangs import CONFIG as GANG_CONFIG
 from tools.chaos.gangs import NO_RESERVATION_LEAKED, leaked_reservations
 from tools.chaos.invariants import Invariants, Violation

@@ -12,9 +12,6 @@ from random import Random
 from typing import NamedTuple
 
 from aiohttp.http_exceptions import HttpProcessingError
-from tests.podium.extender.questions import World, node
-from tests.podium.extender.questions import served as served_extender
-from tests.podium.serving.endpoints.servings import served as served_endpoints
 
 from podium.framework import SystemClock
 from podium.serving.plugin_pages import PageServer
@@ -23,6 +20,9 @@ from podium_cluster.apiserver.http.server import ApiServer
 from podium_plugins.qos.ledger import QosLedger
 from podium_plugins.qos.page import QosSource, qos_page
 from podium_plugins.qos.table import controller_rows, slot_rows
+from tests.podium.extender.questions import World, node
+from tests.podium.extender.questions import served as served_extender
+from tests.podium.serving.endpoints.servings import served as served_endpoints
 from tools.fuzz.mutation import mutated
 from tools.fuzz.readers import ARGS, BINDING, MANIFESTS, MERGE, NODE, PATCH, POD, PROTOBUF
 from tools.kit.builders import make_pod

@@ -20,8 +20,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from unittest import mock
 
-from tests.podium.client.asking import new_client
-
 from podium.client import client as client_module
 from podium.client.errors import ClientError, refusal
 from podium.client.wire import MAX_HEAD, MalformedResponseError, WireConnection
@@ -36,6 +34,7 @@ from podium_lab.learning.onnx_export import onnx_bytes
 from podium_plugins.qos.ledger import QosLedger
 from podium_plugins.qos.page import _html
 from podium_plugins.qos.table import controller_rows, controllers_text, slot_rows, slots_text
+from tests.podium.client.asking import new_client
 from tools.kit.builders import make_pod
 
 LOOPBACK = "127.0.0.1"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.podium.engine.schedulers import Failed, World
-
 from podium.config.feature_gates import Gate
 from podium.kube import Condition, Pod, PodGroup
+from tests.podium.engine.schedulers import Failed, World
 from tools.kit.builders import build, make_pod
 
 GANGS = frozenset((Gate.GENERIC_WORKLOAD, Gate.GANG_SCHEDULING))

@@ -7,7 +7,6 @@ later pods.
 from typing import TYPE_CHECKING
 
 from tests.podium.placement.devices.worlds import DRIVER, ask, claim, request, selectors
-
 from tools.parity.dice import CARD, GPU, Dice, Obj
 
 if TYPE_CHECKING:

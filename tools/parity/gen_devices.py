@@ -11,7 +11,6 @@ from typing import Any
 from uuid import UUID
 
 from tests.podium.placement.devices.worlds import DRIVER, device, device_class, selectors, slice_
-
 from tools.parity.dice import CARD, GPU, NAMESPACES, ZONE, Dice, Obj
 from tools.parity.gen_claims import in_use, make_claim
 

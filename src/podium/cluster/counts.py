@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster.anchors import AnchorIndex, Pair, anchors
 from podium.cluster.columns import Column, ColumnSet
 from podium.cluster.labels import LabelColumn, NodeLabels
+from podium.cluster.selector_index import AnchorIndex, Pair, anchors
 from podium.kube.selector import Selector
 
 MOST_COLUMNS = 2048

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kubecel.quantity import parse, units
 from podium.cluster.objects import Store
-from podium.cluster.reach_index import ReachIndex, Where, where_reachable
+from podium.cluster.topology_index import ReachIndex, Where, where_reachable
 from podium.kube import CSIStorageCapacity, PersistentVolume
 from podium.kube.selector import SelectorError, compile_label_selector
 

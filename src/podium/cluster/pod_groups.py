@@ -74,12 +74,12 @@ class PodGroupStates:
         finally:
             self._fixed = ()
 
-    def came(self, placed: PlacedPod) -> None:
+    def pod_added(self, placed: PlacedPod) -> None:
         key = pod_group_key(placed.pod)
         if key is not None and placed.pod.uid not in self._fixed:
             self._of(key).placed[placed.pod.uid] = placed
 
-    def went(self, placed: PlacedPod) -> None:
+    def pod_removed(self, placed: PlacedPod) -> None:
         key = pod_group_key(placed.pod)
         if key is not None and placed.pod.uid not in self._fixed:
             state = self._of(key)

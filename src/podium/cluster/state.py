@@ -55,9 +55,9 @@ class PlacedPod(msgspec.Struct, gc=False, eq=False):
 class PodAccount(Protocol):
     """An account of the pods on rows. It is called in dry runs, too, where what comes goes again."""
 
-    def came(self, placed: PlacedPod) -> None: ...
+    def pod_added(self, placed: PlacedPod) -> None: ...
 
-    def went(self, placed: PlacedPod) -> None: ...
+    def pod_removed(self, placed: PlacedPod) -> None: ...
 
 
 A = TypeVar("A", bound=PodAccount)
@@ -243,7 +243,7 @@ class Cluster:
         """Call the account for all pods that come and go, beginning with those that are here."""
         self._accounts.append(account)
         for placed in self.pods.values():
-            account.came(placed)
+            account.pod_added(placed)
 
     def account(self, kind: type[A]) -> A | None:
         """The account of a class, so that one account serves all that ask."""
@@ -258,7 +258,7 @@ class Cluster:
         if placed.facts.terms:
             self.terms.add(placed.facts.terms, placed.row)
         for account in self._accounts:
-            account.came(placed)
+            account.pod_added(placed)
 
     def take_off(self, placed: PlacedPod) -> None:
         del self.pods_on[placed.row][placed.pod.uid]
@@ -269,7 +269,7 @@ class Cluster:
         if placed.facts.terms:
             self.terms.remove(placed.facts.terms, placed.row)
         for account in self._accounts:
-            account.went(placed)
+            account.pod_removed(placed)
 
     def count_in(self, placed: PlacedPod) -> None:
         """Put a pod on its row as far as sums and the list of pods go, for dry runs where filters look no further. No

@@ -14,9 +14,9 @@ from itertools import count
 import msgspec
 import numpy as np
 
-from podium.cluster.anchors import AnchorIndex
 from podium.cluster.columns import Column, ColumnSet
 from podium.cluster.counts import RowCount
+from podium.cluster.selector_index import AnchorIndex
 from podium.kube import Affinity, PodAffinityTerm
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from podium.cluster import Cluster, Nodes, Rows
 from podium.cluster.view import BareNodes, without_pods
 from podium.engine.choice import first_in_order, top_of_heap
-from podium.engine.extending import (
+from podium.engine.extender_steps import (
     best_position,
     choose_among_nodes,
     left_by_extenders,

@@ -65,10 +65,10 @@ class Overcommitted:
         """int64[2, rows]; to be read only."""
         return self._column.view
 
-    def came(self, placed: PlacedPod) -> None:
+    def pod_added(self, placed: PlacedPod) -> None:
         self._move(placed, 1)
 
-    def went(self, placed: PlacedPod) -> None:
+    def pod_removed(self, placed: PlacedPod) -> None:
         self._move(placed, -1)
 
     def _move(self, placed: PlacedPod, sign: int) -> None:

@@ -85,7 +85,7 @@ class RecentPods:
 
     # Pods
 
-    def came(self, placed: PlacedPod) -> None:
+    def pod_added(self, placed: PlacedPod) -> None:
         row, pod = placed.row, placed.pod
         if row >= len(self.totals):
             self._grow()
@@ -99,7 +99,7 @@ class RecentPods:
             self._arrivals[pod.metadata.uid] = pod, came
         self.totals[row] += self._amount_of(pod, placed.facts)
 
-    def went(self, placed: PlacedPod) -> None:
+    def pod_removed(self, placed: PlacedPod) -> None:
         self._file_newest()
         uid = placed.pod.metadata.uid
         if self._counted.pop(uid, None) is not None:
@@ -126,14 +126,14 @@ class RecentPods:
                 came = _seconds(own) if own is not None else now if arrival is None else arrival[1]
                 arrival = self._arrivals[uid] = pod, came
             if self._until_of(placed.row) - arrival[1] >= UNSEEN_SECONDS:
-                self.went(placed)
+                self.pod_removed(placed)
 
     def _look_back(self, row: int) -> None:
         """A measurement of the row ended before the last one did: pods may count again."""
         self._file_newest()
         for uid, placed in self._cluster.pods_on[row].items():
             if uid not in self._counted:
-                self.came(placed)
+                self.pod_added(placed)
 
     def _grow(self) -> None:
         """Have a total for each row. The old array may still be in use, so it must not change its size."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from podium_cluster.kubelets.drawn import DrawError, Drawn, amount, duration
+from podium_cluster.kubelets.random_values import DrawError, Drawn, amount, duration
 
 DURATION = "podium.dev/duration"
 STARTUP = "podium.dev/startup"

@@ -13,7 +13,7 @@ import random
 
 import msgspec
 
-from podium_cluster.kubelets.drawn import Drawn
+from podium_cluster.kubelets.random_values import Drawn
 
 CPU_WITHOUT_REQUEST = 0.1
 MEMORY_WITHOUT_REQUEST = 200 * 2**20

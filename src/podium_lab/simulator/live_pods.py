@@ -114,7 +114,7 @@ class LivePods:
         if live.node_name:
             self.counts.running -= 1
             if self.usage is not None:
-                self.usage.went(live.pod.metadata.uid)
+                self.usage.pod_removed(live.pod.metadata.uid)
         if succeeded:
             live.pod = replace(live.pod, status=replace(live.pod.status, phase="Succeeded"))
         if self._qos is not None:

@@ -104,7 +104,7 @@ class PodLives:
             self._timeline.plan(live.began, self._start, live)
         pods.show(pod)
         if pods.usage is not None:
-            pods.usage.came(pod.metadata.uid, node_name, live.arrival.template, live.traits)
+            pods.usage.pod_added(pod.metadata.uid, node_name, live.arrival.template, live.traits)
         if self.rewards is not None:
             self._timeline.plan(live.began + self.rewards.delay(), self._reward, live)
 

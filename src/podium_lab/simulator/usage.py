@@ -74,7 +74,7 @@ class UsageMeter:
 
     # Pods
 
-    def came(self, uid: str, node_name: str, template: PodTemplate, traits: tuple[float, ...]) -> None:
+    def pod_added(self, uid: str, node_name: str, template: PodTemplate, traits: tuple[float, ...]) -> None:
         if not self._free:
             self._grow()
         slot = self._slot_of[uid] = self._free.pop()
@@ -82,7 +82,7 @@ class UsageMeter:
         self._pods[:, slot] = (*traits, cpu, memory)
         self._rows[slot] = self._cluster.row_of[node_name]
 
-    def went(self, uid: str) -> None:
+    def pod_removed(self, uid: str) -> None:
         slot = self._slot_of.pop(uid)
         self._pods[:, slot] = 0.0
         self._free.append(slot)

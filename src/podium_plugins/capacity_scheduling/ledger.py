@@ -78,7 +78,7 @@ class QuotaLedger:
 
     # Pods
 
-    def came(self, placed: PlacedPod) -> None:
+    def pod_added(self, placed: PlacedPod) -> None:
         namespace = placed.pod.metadata.namespace
         use = self._uses.get(namespace)
         if use is None:
@@ -86,7 +86,7 @@ class QuotaLedger:
         use.placed[placed.pod.metadata.uid] = placed
         self._count(use, placed, 1)
 
-    def went(self, placed: PlacedPod) -> None:
+    def pod_removed(self, placed: PlacedPod) -> None:
         namespace = placed.pod.metadata.namespace
         use = self._uses[namespace]
         del use.placed[placed.pod.metadata.uid]

@@ -123,12 +123,12 @@ class GroupRecords:
 
     # What happens to pods and groups
 
-    def came(self, placed: PlacedPod) -> None:
+    def pod_added(self, placed: PlacedPod) -> None:
         record = self._joined(placed.pod)
         if record is not None:
             record.change(record.placed, placed.pod.uid, placed)
 
-    def went(self, placed: PlacedPod) -> None:
+    def pod_removed(self, placed: PlacedPod) -> None:
         record = self._joined(placed.pod)
         if record is not None:
             record.change(record.placed, placed.pod.uid, None)

@@ -160,7 +160,7 @@ class GpuDevices:
         self.lift(uid)
         self._take(uid, Holding(row, devices, request, known=True))
 
-    def came(self, placed: PlacedPod) -> None:
+    def pod_added(self, placed: PlacedPod) -> None:
         request = request_of(placed.pod, placed.facts)
         if not isinstance(request, GpuRequest) or request is NO_GPU:
             return
@@ -177,7 +177,7 @@ class GpuDevices:
         if holding.known and row in self._supposed:
             self._recount(row)  # what others are supposed to hold gives way
 
-    def went(self, placed: PlacedPod) -> None:
+    def pod_removed(self, placed: PlacedPod) -> None:
         uid = placed.pod.uid
         holding = self._held.get(uid)
         if holding is None:

@@ -95,10 +95,10 @@ class OverReserveCache:
 
     # Pods on rows, in dry runs, too
 
-    def came(self, placed: PlacedPod) -> None:
+    def pod_added(self, placed: PlacedPod) -> None:
         self._count(placed, 1)
 
-    def went(self, placed: PlacedPod) -> None:
+    def pod_removed(self, placed: PlacedPod) -> None:
         self._count(placed, -1)
 
     def _count(self, placed: PlacedPod, sign: int) -> None:

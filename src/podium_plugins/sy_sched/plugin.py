@@ -136,13 +136,13 @@ class CallsOnRows:
         self._rows: dict[int, RowCalls] = {}
         cluster.follow_pods(self)
 
-    def came(self, placed: PlacedPod) -> None:
+    def pod_added(self, placed: PlacedPod) -> None:
         row = self._rows.get(placed.row)
         if row is None:
             row = self._rows[placed.row] = RowCalls()
         row.add(placed.pod.metadata.uid, self._set_of(placed))
 
-    def went(self, placed: PlacedPod) -> None:
+    def pod_removed(self, placed: PlacedPod) -> None:
         row = self._rows[placed.row]
         row.remove(placed.pod.metadata.uid)
         if not row.sets:
@@ -152,7 +152,7 @@ class CallsOnRows:
         """Start over: pods may have other sets now."""
         self._rows.clear()
         for placed in self._cluster.pods.values():
-            self.came(placed)
+            self.pod_added(placed)
 
     def on(self, row: int, calls: int) -> int:
         """The extraneous calls of one row with a pod that may use these."""

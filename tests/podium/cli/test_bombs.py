@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tools.kit.forked import forked
 
 ROOT = Path(__file__).parents[3]

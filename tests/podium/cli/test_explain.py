@@ -6,11 +6,11 @@ from unittest import mock
 
 import pytest
 import yaml
-from tools.testbed.objects import make_node, make_pod
 
 from tests.podium.cli.command import podium
 from tests.podium.cli.texts import HEADER, SAMPLE, documents, node, pod, requesting, write
 from tests.podium.placement.devices import worlds
+from tools.testbed.objects import make_node, make_pod
 
 NODES = documents(node("n1"), node("n2", cpu=8))
 

@@ -6,15 +6,15 @@ from unittest import mock
 
 import pytest
 import yaml
-from tools.kit.builders import make_node as built_node
-from tools.kit.builders import make_pod as built_pod
-from tools.testbed.objects import make_node, make_pod
 
 from podium.cli.show import text_of
 from podium.engine.explain import explain
 from tests.podium.cli.command import podium
 from tests.podium.cli.texts import HEADER, SAMPLE, documents, node, pod, requesting, write
 from tests.podium.placement.devices import worlds
+from tools.kit.builders import make_node as built_node
+from tools.kit.builders import make_pod as built_pod
+from tools.testbed.objects import make_node, make_pod
 
 LOAD = """
 profiles:

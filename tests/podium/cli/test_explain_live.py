@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tools.testbed.objects import make_node, make_pod
 
 from tests.podium.cli.command import podium
 from tools.testbed import ControlPlane
+from tools.testbed.objects import make_node, make_pod
 
 
 def test_a_live_pod_is_explained_without_a_dump(empty_control_plane: ControlPlane) -> None:

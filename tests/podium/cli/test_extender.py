@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_pod
-from tools.testbed.podium import podium_environment
 
 from tests.podium.cli.command import podium
 from tests.podium.cli.texts import HEADER
 from tests.podium.extender.questions import LOOPBACK, args, node
+from tools.kit.builders import make_pod
+from tools.testbed.podium import podium_environment
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 import yaml
-from tools.kit.builders import make_node, make_pod
-from tools.testbed.build import CONTROL_PLANE, programs
 
 from podium.cli.errors import InputError
 from podium.cli.kube_scheduler_flags import FLAGS, read_flags
@@ -25,6 +23,8 @@ from podium.serving.certificate import SelfSigned
 from podium.serving.tls import MIN_VERSIONS, ServingTls
 from tests.podium.cli.command import Ran, podium
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_node, make_pod
+from tools.testbed.build import CONTROL_PLANE, programs
 
 NOWHERE = "/nonexistent.kubeconfig"
 

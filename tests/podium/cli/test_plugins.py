@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium import packages
 from podium.cli.plugin_groups import GROUPS, OTHERS, group_of
@@ -18,6 +17,7 @@ from podium.config.field import FieldPath
 from podium.framework import Cycle, PluginError
 from tests.podium.cli.command import podium
 from tests.podium.cli.texts import write
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 MINE = """
 import msgspec

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 import uvloop
 import yaml
-from tools.testbed.objects import make_node, make_pod
 
 from podium.client import (
     APPLY_PATCH,
@@ -24,6 +23,7 @@ from podium.client import (
 )
 from podium.client import access as access_module
 from tools.testbed import ControlPlane
+from tools.testbed.objects import make_node, make_pod
 
 
 def kubeconfig(plane: ControlPlane, path: Path, user: dict[str, Any]) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from tools.testbed.certificates import CertificateAuthority
 
 from podium.client import Access, Client, TimedOut
 from podium.client import client as client_module
@@ -20,6 +19,7 @@ from podium.client.access import Trust
 from tests.podium.client.asking import VERBS, Asked, all_of, new_client, ok
 from tests.podium.client.conftest import Run
 from tests.podium.client.servers import read_request, serving, talking
+from tools.testbed.certificates import CertificateAuthority
 
 
 def test_one_connection_serves_many_requests_in_a_row(run: Run) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from tools.testbed.certificates import CertificateAuthority
 
 from podium.client.access import expiry
 from podium.client.credentials import REREAD_AFTER, RotatedFile
+from tools.testbed.certificates import CertificateAuthority
 
 
 def test_a_file_that_stays_is_read_once_a_minute(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
-from tools.testbed.certificates import CertificateAuthority
 
 from podium.client import Access, AccessError, load_access
 from podium.client.credentials import Identity
+from tools.testbed.certificates import CertificateAuthority
 
 SECRET = "s3cr3t-t0k3n"
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
-from tools.kit.builders import build, make_cluster, make_handle, make_node
 
 from podium import Cycle, Handle, NodeInfo, Plugin
 from podium.client import Client, WatchedExperience
@@ -16,6 +15,7 @@ from podium.framework.clock import SystemClock
 from podium.framework.experience import ConfigMapName, PodOutcome, learn
 from podium.framework.plugin_failures import PluginFailure
 from podium.testing import TrialCluster
+from tools.kit.builders import build, make_cluster, make_handle, make_node
 
 KEPT = ConfigMapName("kube-system", "lessons")
 

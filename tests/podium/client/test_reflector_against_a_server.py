@@ -8,13 +8,13 @@ from typing import Any
 
 import aiohttp
 import msgspec
-from tools.testbed.objects import make_node, make_pod
-from tools.testbed.proxy import TcpProxy
 
 from podium.client import RESOURCES, ApiResource, Client, Reflector, load_access
 from podium.kube import Node, Pod
 from tests.podium.client.followers import Follower, make_reflector, running, until
 from tools.testbed import ControlPlane
+from tools.testbed.objects import make_node, make_pod
+from tools.testbed.proxy import TcpProxy
 
 NODES = RESOURCES[Node]
 PODS = RESOURCES[Pod]

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 import msgspec
-from tools.kit.virtual_time import run_virtually
 
 from podium.client import Client, Reflector, TimedOut, Unreachable
 from tests.podium.client.misbehaving import NODES, bookmark, node
+from tools.kit.virtual_time import run_virtually
 
 
 class DistantServer:

@@ -8,12 +8,12 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tools.kit.effort import examples
 
 from podium.client.reading import LineSplitter, Reader
 from podium.client.replica import Replica
 from tests.podium.client.followers import Follower
 from tests.podium.client.misbehaving import NODES, line, node
+from tools.kit.effort import examples
 
 NAMES = st.sampled_from("abc")
 

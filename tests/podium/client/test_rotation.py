@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import yaml
 from aiohttp import web
-from tools.testbed.certificates import CertificateAuthority, KeyPair
 
 from podium.client import Access, ApiError, Client, TimedOut, Unreachable, load_access
 from podium.client import access as access_module
@@ -20,6 +19,7 @@ from podium.client import exec_plugin as exec_plugin_module
 from podium.client.exec_plugin import ExecCredentials
 from tests.podium.client.conftest import Run
 from tests.podium.client.servers import serving
+from tools.testbed.certificates import CertificateAuthority, KeyPair
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from tools.testbed.certificates import CertificateAuthority
 
 from podium.client import Access, Client, Unreachable, repetition
 from podium.client.access import Trust
 from tests.podium.client.conftest import Run
 from tests.podium.client.servers import Talk, serving, talking
+from tools.testbed.certificates import CertificateAuthority
 
 
 def tunnelling(connects: list[str], *, refuse: bool = False) -> Talk:

@@ -8,9 +8,9 @@ from itertools import pairwise, repeat
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.fuzz.limits import cpu_limit
 
 from podium.client.wire import MalformedResponseError, WireConnection, WireResponse
+from tools.fuzz.limits import cpu_limit
 
 
 class MemoryTransport(asyncio.Transport):

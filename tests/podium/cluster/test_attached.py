@@ -9,6 +9,10 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from podium.cluster import Cluster
+from podium.cluster.attached import UnusableVolumeError, may_attach
+from podium.kube import Pod, Volume
 from tools.kit.builders import build, make_node
 from tools.kit.effort import examples
 from tools.kit.storage import (
@@ -22,10 +26,6 @@ from tools.kit.storage import (
     pod_using,
     pod_with,
 )
-
-from podium.cluster import Cluster
-from podium.cluster.attached import UnusableVolumeError, may_attach
-from podium.kube import Pod, Volume
 
 DRIVERS = ("d", "e", "ebs.csi.aws.com")
 NODES = ("n1", "n2")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tools.kit.builders import make_node
-from tools.kit.storage import make_csi_node
-
 from podium.cluster import Cluster
 from podium.cluster.csi_nodes import NO_LIMIT
+from tools.kit.builders import make_node
+from tools.kit.storage import make_csi_node
 
 EBS = "kubernetes.io/aws-ebs"
 

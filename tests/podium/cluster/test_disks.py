@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_node
-from tools.kit.storage import pod_with
 
 from podium.cluster import Cluster
 from podium.cluster.disks import inline_disks
+from tools.kit.builders import make_node
+from tools.kit.storage import pod_with
 
 
 def gce(name: str, read_only: bool = False) -> dict[str, Any]:

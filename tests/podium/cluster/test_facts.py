@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_pod
-from tools.kit.storage import claim_volume, ephemeral_volume, make_claim, pod_using, pod_with
 
 from podium.cluster import facts as facts_module
 from podium.cluster.facts import CLAIM_CONCERNS, FactsCache, full_signature
 from podium.kube import Pod
 from podium.kube.decode import decode_json
+from tools.kit.builders import make_pod
+from tools.kit.storage import claim_volume, ephemeral_volume, make_claim, pod_using, pod_with
 
 
 def test_pods_that_differ_only_in_name_and_node_share_their_facts() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from tools.kit.builders import make_node
-from tools.kit.storage import ZONE, make_capacity, make_claim, make_volume
-
 from podium.cluster import Cluster
 from podium.cluster.free_volumes import Make, volume_limit
 from podium.kube import PersistentVolume
+from tools.kit.builders import make_node
+from tools.kit.storage import ZONE, make_capacity, make_claim, make_volume
 
 GIB = 2**30
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_pod
 
 from podium.cluster import Journal, journal
+from tools.kit.builders import make_cluster, make_node, make_pod
 
 
 def test_a_cursor_hands_out_what_was_recorded_and_moves_on() -> None:

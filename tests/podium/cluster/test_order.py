@@ -7,9 +7,9 @@ from itertools import zip_longest
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.effort import examples
 
 from podium.cluster.order import PATCHES, NodeOrder
+from tools.kit.effort import examples
 
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"

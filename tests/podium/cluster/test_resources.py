@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_pod
 
 from podium.cluster.columns import ColumnSet
 from podium.cluster.resources import FEW_ROWS, ScarceColumns
+from tools.kit.builders import make_cluster, make_node, make_pod
 
 
 def columns_of(rows: int) -> ColumnSet:

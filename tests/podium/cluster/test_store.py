@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tools.kit.builders import make_pod
-
 from podium.cluster import Store
 from podium.cluster.objects import Latest
 from podium.kube import Pod
+from tools.kit.builders import make_pod
 
 
 def test_a_follower_hears_what_is_there_and_every_change() -> None:

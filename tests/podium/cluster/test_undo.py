@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_node, make_pod
-from tools.kit.effort import examples
 
 from podium.cluster import Cluster, PlacedPod, PodQuery, QueryTerm
 from podium.kube import Node, Pod
 from podium.kube.selector import EVERYTHING, Requirement, Selector
+from tools.kit.builders import make_node, make_pod
+from tools.kit.effort import examples
 
 NAMES = ["n1", "n2", "n3", "n4"]
 ZONE = "topology.kubernetes.io/zone"
@@ -195,12 +195,12 @@ class Ledger:
         self.rows: dict[int, set[str]] = {}
         cluster.follow_pods(self)
 
-    def came(self, placed: PlacedPod) -> None:
+    def pod_added(self, placed: PlacedPod) -> None:
         there = self.rows.setdefault(placed.row, set())
         assert placed.pod.uid not in there
         there.add(placed.pod.uid)
 
-    def went(self, placed: PlacedPod) -> None:
+    def pod_removed(self, placed: PlacedPod) -> None:
         self.rows[placed.row].remove(placed.pod.uid)
 
 

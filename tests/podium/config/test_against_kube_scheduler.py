@@ -14,7 +14,6 @@ from typing import NamedTuple
 import pytest
 import yaml
 from msgspec.structs import replace
-from tools.testbed.build import CONTROL_PLANE, programs
 
 from podium.config import Profile, SchedulerConfig, load_config
 from podium.config.points import Point
@@ -31,6 +30,7 @@ from tests.podium.config.cases import (
     random_profile,
 )
 from tests.podium.config.stand_ins import REGISTRY, config_text
+from tools.testbed.build import CONTROL_PLANE, programs
 
 KUBECONFIG = """\
 apiVersion: v1

@@ -7,13 +7,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tools.testbed.availability import TestbedUnavailable
-from tools.testbed.build import CONTROL_PLANE, programs
 
 from podium.config import ConfigError, default_config, load_config
 from podium.config.feature_gates import DEFAULTS, NEEDS, Gate, read_gates
 from podium.plugins import load_registry
 from tests.podium.cli.command import podium
+from tools.testbed.availability import TestbedUnavailable
+from tools.testbed.build import CONTROL_PLANE, programs
 
 DECISION = Path(__file__).parents[3] / "docs" / "decisions" / "0003-exactly-kube-scheduler.md"
 ALL_OF_OURS = (

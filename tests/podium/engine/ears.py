@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
-from tools.kit.builders import make_node, make_pod
-
 from podium.cluster import NodeInfo
 from podium.framework import Action, Cycle, Interest, Plugin, Resource
 from podium.kube import Pod
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_node, make_pod
 
 CUSTOM = "widgets.example.com"
 RESOURCES = [value for name, value in vars(Resource).items() if name.isupper() and value not in (Resource.ANY, "Pod")]

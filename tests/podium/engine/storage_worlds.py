@@ -8,6 +8,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from podium.kube import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from podium.kube import VolumeAttachment as Attachment
 from tools.kit.storage import (
     HOSTNAME,
     ZONE,
@@ -19,9 +21,6 @@ from tools.kit.storage import (
     make_driver,
     make_volume,
 )
-
-from podium.kube import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
-from podium.kube import VolumeAttachment as Attachment
 
 DRIVER = "csi.example.test"
 EBS = "ebs.csi.aws.com"

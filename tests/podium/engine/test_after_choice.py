@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.cluster import NodeInfo
 from podium.framework import Code, Cycle, Plugin, Status, Wait
 from podium.kube import Pod
 from tests.podium.engine.schedulers import CLEARED, World, on
 from tests.podium.framework.runtimes import answering
+from tools.kit.builders import make_node, make_pod
 
 NODES = [make_node("n1"), make_node("n2")]
 

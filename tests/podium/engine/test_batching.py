@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.cluster import NodeInfo
 from podium.engine.batching import HINT_USED
 from podium.framework import Cycle, Plugin
 from podium.kube import Node, Pod
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_node, make_pod
 
 FIT = ("NodeResourcesFit",)
 BATCHED, SCORED_AGAIN = ["n0", "n4", "n3", "n2"], ["n0", "n1", "n2", "n3"]

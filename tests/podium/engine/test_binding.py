@@ -6,12 +6,12 @@ from collections.abc import Coroutine, Generator
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.engine.binding import run_at_once
 from podium.framework import SKIP, Action, Code, Cycle, Interest, Plugin, PluginError, Resource, Status, Wait
 from tests.podium.engine.schedulers import CLEARED, Launched, World, on
 from tests.podium.framework.runtimes import answering
+from tools.kit.builders import make_node, make_pod
 
 NODES = [make_node("n1", cpu=4)]
 LARGE = {"cpu": 3}

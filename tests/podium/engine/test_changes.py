@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.engine.changes import came_or_went, node_events, pod_events
 from podium.framework import Resource
 from podium.kube import Node, Pod
+from tools.kit.builders import make_node, make_pod
 
 
 def labels(events: list[Any]) -> list[str]:

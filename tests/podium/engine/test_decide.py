@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_pod
 
 from podium.cluster import NodeInfo, Nodes
 from podium.engine.decide import NodeSearch, decide, find_feasible
@@ -20,6 +19,7 @@ from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod
 from podium.testing.memory_writer import MemoryWriter
 from tests.podium.framework.runtimes import answering, cycle_of, make_runtime
+from tools.kit.builders import make_cluster, make_node, make_pod
 
 CLOSED = Status.unschedulable("closed")
 GONE = Status.unresolvable("gone")

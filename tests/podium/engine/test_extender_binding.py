@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.framework.extender import ExtenderError
 from podium.kube import Pod
 from tests.podium.engine.in_process import InProcess
 from tests.podium.engine.schedulers import CLEARED, Launched, World
+from tools.kit.builders import make_node, make_pod
 
 NODES = [make_node("n1")]
 

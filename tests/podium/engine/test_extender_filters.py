@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.framework import Action, Event, Interest, Plugin, Resource
 from podium.framework.extender import Extender, ExtenderError, Filtered
 from podium.kube import Pod
 from tests.podium.engine.in_process import InProcess, Names, favouring, keeping
 from tests.podium.engine.schedulers import CLEARED, World
+from tools.kit.builders import make_node, make_pod
 
 NODES = [make_node("n1"), make_node("n2"), make_node("n3", cpu=1)]
 BIG = {"cpu": 2}

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.framework import Nomination
 from podium.framework.extender import ChosenVictims, Extender, ExtenderError, Victims
 from podium.kube import Pod
 from tests.podium.engine.in_process import InProcess
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_node, make_pod
 
 NODES = [make_node(name, cpu=2) for name in ("n1", "n2", "n3")]
 LARGE = {"cpu": 2}

@@ -6,12 +6,12 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.framework.extender import Extender, ExtenderError, Filtered, HostScores
 from tests.podium.engine.in_process import InProcess, Names, favouring, keeping
 from tests.podium.engine.schedulers import World
 from tests.podium.framework.runtimes import answering
+from tools.kit.builders import make_node, make_pod
 
 NODES = [make_node("n1"), make_node("n2"), make_node("n3")]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from tools.kit.builders import make_node, make_pod
 
 from podium.framework import Cycle, Plugin, Status, Wait
 from podium.kube import Pod
 from tests.podium.engine.ears import Ears, heard, listening
 from tests.podium.engine.schedulers import Launched, World, on
 from tests.podium.framework.runtimes import answering
+from tools.kit.builders import make_node, make_pod
 
 LARGE = {"cpu": 3}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import build, make_node, make_pod
 
 from podium.framework import Plugin
 from podium.kube import (
@@ -23,6 +22,7 @@ from podium.kube import (
 from tests.podium.engine.ears import CUSTOM, Ears, heard, listening
 from tests.podium.engine.schedulers import World, on
 from tests.podium.framework.runtimes import answering
+from tools.kit.builders import build, make_node, make_pod
 
 # Nodes
 

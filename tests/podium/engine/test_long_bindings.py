@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.framework import SKIP, Cycle, Nomination, Plugin, PluginError, Status, Wait
 from podium.framework.waiting import WaitingPod
 from podium.kube import Pod
 from tests.podium.engine.schedulers import CLEARED, Launched, World
 from tests.podium.framework.runtimes import answering
+from tools.kit.builders import make_node, make_pod
 
 NODES = [make_node("n1", cpu=4)]
 LARGE = {"cpu": 3}

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tools.kit.builders import build, make_node, make_pod
-from tools.kit.storage import make_claim, make_class
 
 from podium.kube import Node, Pod, ResourceClaim
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import build, make_node, make_pod
+from tools.kit.storage import make_claim, make_class
 
 NO_ROOM = " no new claims to deallocate, preemption:"
 NOBODY = "No preemption victims found for incoming pod"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tools.kit.builders import make_node, make_pod
-
 from podium.engine.explain import explain
+from tools.kit.builders import make_node, make_pod
 
 PORT = {"containers": [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import (
@@ -24,6 +23,7 @@ from podium.framework import (
 from podium.framework.diagnosis import Diagnosis, PostFilterResult
 from tests.podium.engine.schedulers import CLEARED, Launched, World
 from tests.podium.framework.runtimes import answering
+from tools.kit.builders import make_node, make_pod
 
 NODES = [make_node("n1"), make_node("n2")]
 

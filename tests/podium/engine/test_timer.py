@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.framework import Code, Cycle, Status
 from podium.framework.events import Event, Hint
@@ -16,6 +15,7 @@ from podium.framework.timer import Step
 from tests.podium.engine.schedulers import World
 from tests.podium.engine.test_binding import Hold, held
 from tests.podium.framework.runtimes import answering
+from tools.kit.builders import make_node, make_pod
 
 SMALL = {"cpu": 1}
 FIT, PREEMPTION = "NodeResourcesFit", "DefaultPreemption"

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from tools.kit.builders import make_node, make_pod
-
 from podium.config.load import default_config
 from podium.engine.explain import explain, handle_for_trial
 from podium.engine.sampling import Sampling
@@ -14,6 +12,7 @@ from podium.kube import Node, Pod
 from podium.kube.custom_object import ThirdPartyObject
 from podium.kube.meta import ObjectMeta
 from podium.plugins import load_registry
+from tools.kit.builders import make_node, make_pod
 
 GPU = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
 CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tools.testbed import Component, ControlPlane
 from tools.testbed.podium import podium_environment
 from tools.testbed.ports import LOOPBACK, free_port
-
-from tools.testbed import Component, ControlPlane
 
 ANSWERS = "podium extender answers"
 

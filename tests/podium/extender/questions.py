@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import aiohttp
 import msgspec
-from tools.kit.builders import make_pod
 
 from podium.extender.agents import choose
 from podium.extender.assembly import build_engine, runtime_of
@@ -27,6 +26,7 @@ from podium.framework.plugin import Plugin
 from podium.kube import Node, Pod
 from podium.load.readings import LoadSource
 from podium.plugins import load_registry
+from tools.kit.builders import make_pod
 
 Obj = dict[str, Any]
 

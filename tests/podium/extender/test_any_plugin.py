@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools.kit.builders import make_pod
 
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import SKIP, Cycle, Normalizer, Plugin, Scope, Scores, Status, Verdict
 from podium.kube import Pod
 from tests.podium.extender.questions import Obj, World, args, as_object, decoded, node
+from tools.kit.builders import make_pod
 
 NAMES = ["n1", "n2", "n3", "n4"]
 NODES = [node(name, {"number": name[1:]}) for name in NAMES]

@@ -8,13 +8,13 @@ from typing import Any
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_pod
-from tools.kit.effort import examples
 
 from podium.extender.handler import ExtenderHandler
 from podium.extender.metrics import ExtenderMetrics
 from podium.extender.service import Reply
 from tests.podium.extender.questions import LOOPBACK, MAX_BODY, World, args, decoded, node, served
+from tools.kit.builders import make_pod
+from tools.kit.effort import examples
 
 POD = json.loads(args(make_pod(requests={"cpu": "500m"})))["Pod"]
 NODES = [

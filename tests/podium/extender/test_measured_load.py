@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tests.podium.extender.questions import json_request
+from tools.testbed import ControlPlane
 from tools.testbed.exporter import Exporter
 from tools.testbed.monitoring import Job, PrometheusServer, Target
 from tools.testbed.objects import make_node, make_pod
 from tools.testbed.podium import podium_environment
 from tools.testbed.ports import free_port
 from tools.testbed.processes import Component
-
-from tests.podium.extender.questions import json_request
-from tools.testbed import ControlPlane
 
 METRICS = [
     {"query": "disk_wear", "min": 0, "max": 1},

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
-from tools.testbed.objects import make_node, make_pod
 
 from podium.framework.experience import REWARD
 from tests.podium.extender.beside_scheduler import entry, managed, metrics_of, start_extender, status_of
 from tests.podium.run.crowd import until
 from tools.testbed import Component, ControlPlane
+from tools.testbed.objects import make_node, make_pod
 
 pytestmark = pytest.mark.testbed
 LOAD = "example.com/load"

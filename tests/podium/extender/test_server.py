@@ -10,7 +10,6 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_pod
 
 from podium.extender import connections as front
 from podium.extender import server
@@ -19,6 +18,7 @@ from podium.extender.handler import InFlightLimits
 from podium.extender.server import ExtenderServer
 from podium.serving import ServingError
 from tests.podium.extender.questions import LOOPBACK, MAX_BODY, Asking, World, args, node, served
+from tools.kit.builders import make_pod
 
 POD = make_pod(requests={"cpu": "500m"})
 NODES = [node("quiet", {"congestion-factor": "0"}), node("busy", {"congestion-factor": "75"})]

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_pod
 
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import Cycle, Plugin, Scope, Scores, Status, Verdict
 from podium.plugins import load_registry
 from tests.podium.extender.questions import Obj, World, args, as_object, decoded, node
+from tools.kit.builders import make_pod
 
 QUIET = node("quiet", {"mean-free-cpu": "2500", "std-free-cpu": "400"})
 RISKY = node("risky", {"mean-free-cpu": "1000", "std-free-cpu": "200", "congestion-factor": "75"})

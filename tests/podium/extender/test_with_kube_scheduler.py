@@ -12,12 +12,12 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_pod
-from tools.testbed.ports import LOOPBACK
 
 from tests.podium.extender.beside_scheduler import asked, entry, managed, metrics_of, start_extender, status_of
 from tests.podium.extender.questions import args
+from tools.kit.builders import make_pod
 from tools.testbed import ApiError, ControlPlane
+from tools.testbed.ports import LOOPBACK
 
 Obj = dict[str, Any]
 RISK = "node(s) had a risk of cpu overload above 30 percent"

@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tools.kit.builders import make_handle
-
 from podium.cluster import Cluster
 from podium.config import SchedulerConfig, load_config
 from podium.config.feature_gates import NO_GATES, Gates
@@ -15,6 +13,7 @@ from podium.framework import Cycle, Handle, Plugin
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod
 from podium.plugins import load_registry
+from tools.kit.builders import make_handle
 
 REGISTRY = load_registry()
 PROFILE = "default-scheduler"

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools.kit.builders import make_cluster, make_node, make_pod
 
 from podium.cluster import Nodes
 from podium.framework import SKIP, Code, Plugin, PluginError, Status, Verdict, Wait
@@ -16,6 +15,7 @@ from podium.framework.diagnosis import Diagnosis, NodeStatuses, PostFilterResult
 from podium.framework.plugin import Scope
 from podium.framework.profile import ProfileRuntime
 from tests.podium.framework.runtimes import answering, cycle_of, make_runtime
+from tools.kit.builders import make_cluster, make_node, make_pod
 
 RAISED = LookupError("no such rack")
 FILTER = 'running "X" filter plugin'

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_cluster, make_node
 
 from podium.framework import Plugin, PluginError, Scope
 from podium.framework.declarations import wrong_declarations
 from podium.plugins import PluginLoadError, load_registry
 from tests.podium.framework.runtimes import make_runtime
+from tools.kit.builders import make_cluster, make_node
 
 SCORES = "    def score_node(self, cycle, node):\n        return 0\n"
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node
 
 from podium.framework import Code, Status, Verdict
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, Refusals
+from tools.kit.builders import make_cluster, make_node
 
 CPU = Status.unschedulable("Insufficient cpu").by("Fit")
 CPU_AND_MEMORY = Status.unschedulable("Insufficient cpu", "Insufficient memory").by("Fit")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_cluster, make_node, make_pod
 
 from podium.cluster import NodeInfo, PlacedPod
 from podium.engine.decide import decide
@@ -15,6 +14,7 @@ from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod
 from tests.podium.framework.runtimes import cycle_of, make_runtime
+from tools.kit.builders import make_cluster, make_node, make_pod
 
 
 def nominated(name: str, node: str, **options: Any) -> Pod:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools.kit.builders import make_cluster, make_node, make_pod
 
 from podium.cluster import NodeInfo, PlacedPod
 from podium.framework import Cycle, Plugin, Status
@@ -17,6 +16,7 @@ from podium.framework.notes import SharedNoteError
 from podium.kube import Pod
 from tests.podium.engine.schedulers import World
 from tests.podium.framework.runtimes import cycle_of, make_runtime
+from tools.kit.builders import make_cluster, make_node, make_pod
 
 
 class Quota(Plugin):

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.cluster import NodeInfo
 from podium.framework import Action, Cycle, Interest, Plugin, PluginError, Resource, Verdict
@@ -15,6 +14,7 @@ from podium.framework.timer import Step
 from podium.kube import Pod
 from tests.podium.engine.schedulers import World
 from tests.podium.framework.runtimes import answering
+from tools.kit.builders import make_node, make_pod
 
 
 class Fussy(Plugin):

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools.kit.builders import make_cluster, make_handle, make_node, make_pod
 
 from podium.cluster import NodeInfo, Nodes
 from podium.engine.decide import find_feasible
@@ -17,6 +16,7 @@ from podium.framework.profile import ProfileRuntime
 from podium.framework.timer import Step
 from podium.kube import Pod
 from tests.podium.framework.runtimes import answering, cycle_of, make_runtime
+from tools.kit.builders import make_cluster, make_handle, make_node, make_pod
 
 FINE = Status(Code.SUCCESS)
 UNSCHEDULABLE = Status.unschedulable("full", "closed")

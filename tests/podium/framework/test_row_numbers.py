@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from tools.kit.builders import make_cluster, make_node, make_pod
 
 from podium.cluster import Cluster, journal
 from podium.framework.row_numbers import RowNumbers
+from tools.kit.builders import make_cluster, make_node, make_pod
 
 
 class Asked:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tools.kit.builders import make_pod
 
 from podium.framework import Code, Status
 from podium.framework.waiting import WaitingPod, WaitingPods
+from tools.kit.builders import make_pod
 
 
 class Held:

@@ -6,14 +6,14 @@ from collections.abc import Hashable
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_handle, make_plugin, make_pod
-from tools.kit.storage import pod_using
 
 from podium.cluster import Cluster, NodeInfo
 from podium.framework import Cycle, Plugin, Scope
 from podium.framework.watermarks import watermark_of
 from podium.kube import Pod
 from podium.plugins import load_registry
+from tools.kit.builders import make_handle, make_plugin, make_pod
+from tools.kit.storage import pod_using
 
 CLAIMS = ("default/data",)
 

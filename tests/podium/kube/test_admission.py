@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tools.kit.builders import build
 
 from podium.kube import Pod, PriorityClass, ResourceClaim
 from podium.kube.admission import AdmissionError, as_admitted, with_claims_made
@@ -13,6 +12,7 @@ from podium.kube.claim_status import claims_of_pod
 from podium.kube.decode import KubeObject, decode_json
 from podium.kube.devices import ResourceClaimTemplate
 from tests.podium.placement.devices import worlds
+from tools.kit.builders import build
 
 CRITICAL = build(PriorityClass, {"metadata": {"name": "critical"}, "value": 1000, "preemptionPolicy": "Never"})
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tools.kit.storage import claim_volume, ephemeral_volume, make_claim, owned_by, pod_with
 
 from podium.kube.claims import claim_name, foreign_claim, fully_bound, is_ephemeral
+from tools.kit.storage import claim_volume, ephemeral_volume, make_claim, owned_by, pod_with
 
 
 def test_a_claim_is_named_or_made_from_pod_and_volume() -> None:

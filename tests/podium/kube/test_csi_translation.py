@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import build
 
 from podium.kube import PersistentVolume, Volume
 from podium.kube.csi_translation import (
@@ -18,6 +17,7 @@ from podium.kube.csi_translation import (
     in_tree_plugin,
     inline_handle,
 )
+from tools.kit.builders import build
 
 ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 REGION, BETA_REGION = "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"

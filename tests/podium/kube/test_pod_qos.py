@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import build, make_pod
 
 from podium.kube import Pod
 from podium.kube.pod_qos import qos_class, qos_class_of
+from tools.kit.builders import build, make_pod
 
 BOTH = {"cpu": "1", "memory": "1Gi"}
 

@@ -4,11 +4,11 @@ import random
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_pod
-from tools.kit.effort import seeds
 
 from podium.kube.extended_resources import wanted_device_resources, wanted_names
 from podium.kube.requests import fit_requests
+from tools.kit.builders import make_pod
+from tools.kit.effort import seeds
 
 NAMES = (
     "cpu",

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_pod
 
 from podium.cluster import Cluster
 from podium.kube import Pod
 from podium.load.commitment import NO_OVERCOMMITMENT, Commitment, Overcommitted, commitment_of
+from tools.kit.builders import make_cluster, make_node, make_pod
 
 
 def limited(number: int, node: str, resources: dict[str, Any]) -> Pod:

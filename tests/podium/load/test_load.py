@@ -7,12 +7,12 @@ import math
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_handle, make_node
 
 from podium.cluster import Cluster
 from podium.load.readings import GenerationCounter, GivenLoad, Readings, follow
 from podium.load.series import Series
 from podium.load.settings import BasicAuth, Header, SourceSettings
+from tools.kit.builders import make_handle, make_node
 
 CPU = Series(source=SourceSettings(kind="load-watcher", address="http://watcher:2020"), query="CPU/AVG")
 

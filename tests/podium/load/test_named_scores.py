@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
-from tools.kit.builders import make_cluster, make_node
 
 from podium.cluster import Nodes
 from podium.load.named_scores import NamedScores
 from podium.load.readings import GenerationCounter
+from tools.kit.builders import make_cluster, make_node
 
 
 def test_scores_hold_until_there_are_news() -> None:

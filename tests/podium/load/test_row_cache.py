@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from tools.kit.builders import make_cluster, make_node, make_pod
-
 from podium.cluster import Cluster
 from podium.load.readings import GenerationCounter
 from podium.load.row_cache import RowCache, shared
+from tools.kit.builders import make_cluster, make_node, make_pod
 
 
 class Asked:

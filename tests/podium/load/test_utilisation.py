@@ -4,12 +4,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.kit.builders import make_cluster, make_handle, make_node
 
 from podium.config.field import FieldPath
 from podium.load.readings import GenerationCounter, GivenLoad
 from podium.load.series import Series
 from podium.load.utilisation import Utilisation, UtilisationArgs
+from tools.kit.builders import make_cluster, make_handle, make_node
 
 
 def args(**given: Any) -> UtilisationArgs:

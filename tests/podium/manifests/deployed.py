@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tools.testbed import Component, ControlPlane
 from tools.testbed.apiclient import Object
 from tools.testbed.audit import accesses
 from tools.testbed.podium import podium_environment
 from tools.testbed.ports import LOOPBACK, free_port
-
-from tools.testbed import Component, ControlPlane
 
 CONFIG_FOLDER = "/etc/podium"
 

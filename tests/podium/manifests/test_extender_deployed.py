@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 import yaml
-from tools.testbed.objects import make_node, make_pod
-from tools.testbed.podium import podium_environment
-from tools.testbed.ports import free_port
-from tools.testbed.processes import Component
 
 from tests.podium.cli.command import podium
 from tests.podium.extender.questions import json_request
 from tests.podium.manifests.test_extender import DEPLOY, SETS
 from tools.testbed import ControlPlane
+from tools.testbed.objects import make_node, make_pod
+from tools.testbed.podium import podium_environment
+from tools.testbed.ports import free_port
+from tools.testbed.processes import Component
 
 Objects = list[dict[str, Any]]
 RIGHTS = ("ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")

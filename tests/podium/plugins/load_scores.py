@@ -6,7 +6,6 @@ import random
 from typing import Any
 
 import msgspec
-from tools.kit.builders import make_node, make_pod
 
 from podium.cluster import Cluster
 from podium.config.field import FieldPath
@@ -18,6 +17,7 @@ from podium.framework.handle import Driver, EngineState
 from podium.framework.profile import ProfileRuntime
 from podium.load.readings import LoadSource
 from tests.podium.framework.runtimes import setup
+from tools.kit.builders import make_node, make_pod
 
 
 def scores_of(plugin: str, args: msgspec.Struct, load: LoadSource, nodes: list[str]) -> list[int]:

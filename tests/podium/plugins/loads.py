@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import msgspec
-from tools.kit.builders import build, make_handle
 
 from podium.cluster import Cluster
 from podium.framework import Plugin
@@ -13,6 +12,7 @@ from podium.kube import Node
 from podium.load.readings import GivenLoad, Readings
 from podium.load.series import Series
 from podium.load.utilisation import watcher
+from tools.kit.builders import build, make_handle
 
 ADDRESS = "http://load-watcher:2020"
 P = TypeVar("P", bound=Plugin)

@@ -11,10 +11,10 @@ import random
 from typing import Any, NamedTuple, TypeVar
 
 from hypothesis import strategies as st
-from tools.kit.builders import build
 
 from podium.cluster import Cluster
 from podium.kube import Namespace, Node, Pod, ReplicaSet, ReplicationController, Service, StatefulSet
+from tools.kit.builders import build
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_pod
 
 from podium.cluster import Cluster
 from podium.kube import Pod
 from podium.kube.requests import nonzero_requested, offered, requested
+from tools.kit.builders import make_cluster, make_node, make_pod
 
 GPU = "example.com/gpu"
 PAGES = "hugepages-2Mi"

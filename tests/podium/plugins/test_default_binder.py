@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
-
 from podium.framework import Cycle, Status
 from podium.kube import Pod
 from podium.plugins.default_binder import DefaultBinder
 from podium.testing.memory_writer import MemoryWriter
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 
 def test_binding_goes_through_the_drivers_writer() -> None:

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.config.field import FieldPath
 from podium.framework import Cycle, Nomination, Plugin, Wait
 from podium.kube import Pod
 from podium.plugins.default_preemption import DefaultPreemption, DefaultPreemptionArgs
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 EVICTED = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
 LEAVING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.plugins.image_locality import ImageLocality, with_tag
 from tests.podium.plugins.ask import scores
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 MIB = 1024 * 1024
 

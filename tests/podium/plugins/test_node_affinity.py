@@ -3,13 +3,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Nodes
 from podium.config.field import FieldPath
 from podium.framework import SKIP, Action, Code, Cycle, PluginError, Resource, Status
 from podium.plugins.node_affinity import NodeAffinity, NodeAffinityArgs
 from tests.podium.plugins.ask import events_of, hint_of, raw_scores, refusals, refused, scores
+from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
 
 PODS = (Code.UNRESOLVABLE, ("node(s) didn't match Pod's node affinity/selector",))
 PROFILES = (Code.UNRESOLVABLE, ("node(s) didn't match scheduler-enforced node affinity",))

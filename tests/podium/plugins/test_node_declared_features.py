@@ -3,12 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Nodes
 from podium.framework import SKIP, Action, Code, Cycle, PluginError, Resource
 from podium.plugins.node_declared_features import NodeDeclaredFeatures
 from tests.podium.plugins.ask import events_of, hint_of, refusals, refused
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 RESTART = "RestartAllContainersOnContainerExits"
 USERNS = "UserNamespacesHostNetworkSupport"

@@ -1,8 +1,7 @@
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
-
 from podium.framework import Action, Code, Resource
 from podium.plugins.node_name import NodeName
 from tests.podium.plugins.ask import events_of, refusals, refused
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 REASON = "node(s) didn't match the requested node name"
 CLUSTER = make_cluster([make_node("a"), make_node("b"), make_node("c")])

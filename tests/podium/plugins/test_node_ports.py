@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Nodes
 from podium.framework import SKIP, Action, Code, Cycle, PluginError, Resource
 from podium.plugins.node_ports import NodePorts
 from tests.podium.plugins.ask import events_of, hint_of, refusals, refused
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 REASON = "node(s) didn't have free ports for the requested pod ports"
 

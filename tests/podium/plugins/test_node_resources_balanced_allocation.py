@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Cluster, Nodes
 from podium.config.field import FieldPath
@@ -20,6 +19,7 @@ from podium.plugins.node_resources_balanced_allocation import (
 )
 from tests.podium.plugins.ask import raw_scores
 from tests.podium.plugins.resource_worlds import GPU, PAGES, STORAGE, allocatable_of, names_of, used_on, worlds
+from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
 
 
 def over(*names: str) -> dict[str, Any]:

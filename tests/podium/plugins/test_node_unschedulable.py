@@ -1,9 +1,9 @@
 import pytest
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.framework import Action, Code, Resource
 from podium.plugins.node_unschedulable import NodeUnschedulable
 from tests.podium.plugins.ask import events_of, hint_of, refusals, refused
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 CLUSTER = make_cluster([make_node("open"), make_node("cordoned", unschedulable=True), make_node("also-open")])
 PLUGIN = make_plugin(NodeUnschedulable, CLUSTER)

@@ -1,8 +1,8 @@
 import pytest
-from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 from podium.framework import QueuedPod
 from podium.plugins.priority_sort import PrioritySort
+from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 PLUGIN = make_plugin(PrioritySort, make_cluster([]))
 

@@ -1,8 +1,7 @@
-from tools.kit.builders import make_cluster, make_plugin, make_pod
-
 from podium.framework import Action, Resource, Status
 from podium.plugins.scheduling_gates import SchedulingGates
 from tests.podium.plugins.ask import events_of, hint_of
+from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 PLUGIN = make_plugin(SchedulingGates, make_cluster([]))
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Nodes
 from podium.framework import Action, Code, Cycle, PluginError, Resource
 from podium.plugins.taint_toleration import TaintToleration
 from tests.podium.plugins.ask import events_of, hint_of, raw_scores, refusals, refused, scores
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 REASON = "node(s) had untolerated taint(s)"
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools.kit.builders import make_cluster, make_node, make_plugin
-from tools.kit.storage import claim_volume, ephemeral_volume, make_claim, pod_using, pod_with
 
 from podium.cluster import Cluster, Nodes
 from podium.framework import SKIP, Action, Code, Cycle, Interest, PluginError, Resource, Status
 from podium.kube import PersistentVolumeClaim, Pod
 from podium.plugins.volume_restrictions import VolumeRestrictions
+from tools.kit.builders import make_cluster, make_node, make_plugin
+from tools.kit.storage import claim_volume, ephemeral_volume, make_claim, pod_using, pod_with
 
 DISK = "node(s) had no available disk"
 IN_USE = (

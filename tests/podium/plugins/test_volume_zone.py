@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_plugin
-from tools.kit.storage import ephemeral_volume, make_claim, make_class, make_volume, pod_using, pod_with
 
 from podium.cluster import Cluster, Nodes
 from podium.framework import SKIP, Action, Cycle, Resource, Status
 from podium.kube import Pod
 from podium.plugins.volume_zone import VolumeZone, volume_zones
+from tools.kit.builders import make_cluster, make_node, make_plugin
+from tools.kit.storage import ephemeral_volume, make_claim, make_class, make_volume, pod_using, pod_with
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 BETA_ZONE, BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"

@@ -7,7 +7,6 @@ import random
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_pod
 
 from podium.framework import Status
 from podium.preemption.dry_runs import (
@@ -20,6 +19,7 @@ from podium.preemption.dry_runs import (
     LowestPriorities,
     Results,
 )
+from tools.kit.builders import make_cluster, make_node, make_pod
 
 PRIORITIES = st.integers(-3, 3)
 

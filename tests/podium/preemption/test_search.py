@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tools.kit.builders import build, make_cluster, make_node, make_pod
-from tools.kit.effort import examples
 
 from podium.cluster import NodeInfo
 from podium.engine.decide import decide, make_room
@@ -22,6 +20,8 @@ from podium.kube import Pod, PodDisruptionBudget
 from podium.preemption.evictions import CANDIDATES
 from podium.preemption.rules import by_importance
 from tests.podium.framework.runtimes import cycle_of, make_runtime
+from tools.kit.builders import build, make_cluster, make_node, make_pod
+from tools.kit.effort import examples
 
 WEB = {"matchLabels": {"app": "web"}}
 

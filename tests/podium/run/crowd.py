@@ -9,11 +9,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from tools.testbed import Component, ControlPlane
 from tools.testbed.apiclient import Object
 from tools.testbed.audit import bindings
 from tools.testbed.objects import make_pod
-
-from tools.testbed import Component, ControlPlane
 
 NODES = 50
 CPU_OF_A_POD = 100

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from tools.testbed.objects import make_node, make_pod
-
 from tools.testbed import ControlPlane
+from tools.testbed.objects import make_node, make_pod
 
 TWO_PROFILES = {"profiles": [{"schedulerName": "default-scheduler"}, {"schedulerName": "second"}]}
 

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.testbed.apiclient import Object
-from tools.testbed.objects import make_node, make_pod
 
 from tests.podium.run.crowd import until
 from tools.testbed import ControlPlane
+from tools.testbed.apiclient import Object
+from tools.testbed.objects import make_node, make_pod
 
 CONFIG = Path(__file__).parents[3] / "examples" / "config" / "cross-node-preemption.yaml"
 ZONE = "topology.kubernetes.io/zone"

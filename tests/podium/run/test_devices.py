@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tools.testbed.apiclient import Object
-from tools.testbed.http_faults import FaultProxy, Faults, Injected
-from tools.testbed.objects import make_node, make_pod
 
 from tests.podium.placement.devices import worlds
 from tests.podium.placement.devices.worlds import device, request, selectors
 from tests.podium.run.crowd import until
 from tools.testbed import ControlPlane
+from tools.testbed.apiclient import Object
+from tools.testbed.http_faults import FaultProxy, Faults, Injected
+from tools.testbed.objects import make_node, make_pod
 
 CLAIM = "resource.k8s.io/v1/ResourceClaim"
 SLICE = "resource.k8s.io/v1/ResourceSlice"

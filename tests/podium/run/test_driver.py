@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import web
-from tools.kit.builders import make_node, make_pod
 
 from podium.framework import Plugin, Status, SystemClock
 from podium.framework.cycle import Cycle
@@ -21,6 +20,7 @@ from podium.serving.events.recorder import EventRecorder
 from tests.podium.client.asking import new_client
 from tests.podium.client.servers import Handler, serving
 from tests.podium.framework.runtimes import setup
+from tools.kit.builders import make_node, make_pod
 
 
 @asynccontextmanager

@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 import yaml
-from tools.testbed.audit import Request, bindings, lease_changes
-from tools.testbed.http_faults import FaultProxy, Faults
 
 from tests.podium.run.crowd import (
     assert_well_placed,
@@ -27,6 +25,8 @@ from tests.podium.run.crowd import (
     until_bound,
 )
 from tools.testbed import Component, ControlPlane
+from tools.testbed.audit import Request, bindings, lease_changes
+from tools.testbed.http_faults import FaultProxy, Faults
 
 MIDDLE = 300  # pods bound when the fault strikes
 LEASE = "kube-scheduler"

@@ -5,12 +5,11 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
-from tools.testbed.connections import ConnectionPool
-from tools.testbed.objects import make_node, make_pod
-
 from tests.podium.load.sources import quiet
 from tests.podium.load.sources.stand_in import stand_in_beside, vector
 from tools.testbed import ControlPlane
+from tools.testbed.connections import ConnectionPool
+from tools.testbed.objects import make_node, make_pod
 
 PLUGIN = ("--plugin", "quiet:Quiet")
 

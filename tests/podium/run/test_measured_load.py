@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 import yaml
-from tools.testbed.connections import ConnectionPool
-from tools.testbed.exporter import Exporter
-from tools.testbed.monitoring import Job, NodeExporter, PrometheusServer, Target
-from tools.testbed.objects import make_node, make_pod
 
 from tests.podium.cli.command import podium
 from tests.podium.run.metrics.exposition import Family, families_of
 from tools.testbed import Component, ControlPlane
+from tools.testbed.connections import ConnectionPool
+from tools.testbed.exporter import Exporter
+from tools.testbed.monitoring import Job, NodeExporter, PrometheusServer, Target
+from tools.testbed.objects import make_node, make_pod
 
 ADDRESSES = {"a": "127.0.0.11", "b": "127.0.0.12", "c": "127.0.0.13"}
 DEVICE = "given0"

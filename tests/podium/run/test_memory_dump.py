@@ -7,10 +7,9 @@ import signal
 import time
 from pathlib import Path
 
-from tools.kit.builders import make_node, make_pod
-
 from podium.run.memory_dump import Mismatch, compare_nodes, compare_pods, lines
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_node, make_pod
 from tools.testbed import ControlPlane
 from tools.testbed import objects as wire
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.testbed.objects import make_node, make_pod
 
 from tools.testbed import ControlPlane
+from tools.testbed.objects import make_node, make_pod
 
 CLASS = {
     "apiVersion": "storage.k8s.io/v1",

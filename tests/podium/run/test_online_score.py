@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tools.testbed.apiclient import ApiClient, ApiError
-from tools.testbed.objects import make_node, make_pod
 
 from podium.framework.experience import REWARD
 from tests.podium.run.crowd import until
 from tests.podium_cluster.up.up_process import PodiumUp
+from tools.testbed.apiclient import ApiClient, ApiError
+from tools.testbed.objects import make_node, make_pod
 
 LOAD = "example.com/load"
 FARES = {"a": "0.9", "b": "0.2"}

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.framework import Plugin, Verdict, Wait
 from podium.framework.diagnosis import PostFilterResult
 from podium.serving.log import LOG
 from tests.podium.framework.runtimes import answering
 from tests.podium.run.test_driver import fine, scheduling, tell, until
+from tools.kit.builders import make_node, make_pod
 
 POD = r"for pod default/p\d"
 ON = rf"{POD} on node n\d"

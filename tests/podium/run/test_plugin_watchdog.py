@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.cluster import NodeInfo
 from podium.framework import Cycle, Plugin
 from podium.run import plugin_watchdog
 from podium.run.plugin_watchdog import PluginWatchdog
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_node, make_pod
 
 
 class Slow(Plugin):

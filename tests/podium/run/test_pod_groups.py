@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tools.testbed.apiclient import Object
-from tools.testbed.objects import make_node, make_pod
 
 from tests.podium.cli.command import podium as podium_cli
 from tests.podium.run.crowd import until
 from tools.testbed import ControlPlane
+from tools.testbed.apiclient import Object
+from tools.testbed.objects import make_node, make_pod
 
 GROUP = "scheduling.k8s.io/v1alpha2/PodGroup"
 NAMES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")

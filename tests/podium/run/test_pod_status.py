@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_pod
 
 from podium.framework import Nomination
 from podium.kube.meta import format_time
 from podium.run.pod_status import status_patch
+from tools.kit.builders import make_pod
 
 NOW = 1_790_000_000.0
 REFUSED = ("False", "Unschedulable", "0/1 nodes are available")

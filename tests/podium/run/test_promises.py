@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from tools.kit import promise_scenarios
+from tools.testbed import Component, ControlPlane
 from tools.testbed.apiclient import ApiClient
 from tools.testbed.objects import make_node
-
-from tools.testbed import Component, ControlPlane
 
 
 class RealCluster:

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from tools.testbed.objects import make_node, make_pod
-
 from tests.podium.run.crowd import until
 from tools.testbed import Component, ControlPlane
+from tools.testbed.objects import make_node, make_pod
 
 PROFILE = {
     "schedulerName": "default-scheduler",

@@ -3,11 +3,10 @@
 import socket
 from pathlib import Path
 
-from tools.testbed.connections import ConnectionPool
-from tools.testbed.objects import make_node, make_pod
-
 from tests.podium.cli.command import podium
 from tools.testbed import ControlPlane
+from tools.testbed.connections import ConnectionPool
+from tools.testbed.objects import make_node, make_pod
 
 
 def test_health_metrics_and_configuration_are_served(empty_control_plane: ControlPlane) -> None:

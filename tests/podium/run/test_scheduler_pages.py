@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools.kit.builders import make_node, make_pod
-
 from podium import Cycle, Plugin, Status, Wait
 from podium.kube import Pod
 from podium.run.scheduler_pages import QueueQuestion, queue_of, read_question
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_node, make_pod
 
 WIDE = {"cpu": "64"}
 

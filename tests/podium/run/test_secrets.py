@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 import yaml
-from tools.testbed.connections import ConnectionPool
-from tools.testbed.objects import make_node, make_pod
 
 from tests.podium.cli.command import podium
 from tests.podium.load.sources import quiet
 from tests.podium.serving.hostile_requests import PLANTED, send_hostile_requests
 from tools.testbed import ControlPlane
+from tools.testbed.connections import ConnectionPool
+from tools.testbed.objects import make_node, make_pod
 
 
 def config(plugin_address: str) -> dict[str, Any]:

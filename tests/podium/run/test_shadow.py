@@ -5,8 +5,6 @@ from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
-from tools.kit.builders import make_node, make_pod
-from tools.kit.storage import make_claim, make_class, make_volume
 
 from podium.config import default_config
 from podium.engine.scheduler import Scheduler
@@ -15,6 +13,8 @@ from podium.framework.handle import Driver
 from podium.kube import Condition, Node, Pod
 from podium.plugins import load_registry
 from podium.run.shadow import Finding, Shadow, ShadowWriter, read_findings
+from tools.kit.builders import make_node, make_pod
+from tools.kit.storage import make_claim, make_class, make_volume
 from tools.testbed import ControlPlane
 from tools.testbed import objects as api
 

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 from msgspec import json
 from msgspec.structs import replace
-from tools.kit.builders import make_pod
 
 from podium.client import Client
 from podium.framework import ManualClock, Nomination, Status
@@ -20,6 +19,7 @@ from podium.run.writer import LiveWriter
 from podium.serving.events.recorder import EventRecorder
 from tests.podium.client.asking import new_client
 from tests.podium.client.servers import serving
+from tools.kit.builders import make_pod
 
 FIRST = ("False", "Unschedulable", "first")
 SECOND = ("False", "Unschedulable", "second")

@@ -8,11 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tools.testbed.certificates import CertificateAuthority
 
 from podium.serving.certificate import CertificateError, PairOfFiles, SelfSigned, certificate_of
 from podium.serving.tls import ServingTls
 from tests.podium.serving.endpoints.servings import LOOPBACK, ask, served
+from tools.testbed.certificates import CertificateAuthority
 
 
 def test_without_files_a_certificate_is_made_for_the_names_given() -> None:

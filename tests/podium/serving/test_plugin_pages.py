@@ -10,13 +10,13 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tools.testbed.ports import free_port
 
 from podium import PageAnswer, Plugin, PluginPage
 from podium.framework import Cycle
 from podium.serving.plugin_pages import PageAddress, serve_pages
 from tests.podium.engine.schedulers import World
 from tests.podium.framework.runtimes import PROFILE
+from tools.testbed.ports import free_port
 
 
 class Paged(Plugin):

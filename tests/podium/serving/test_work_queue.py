@@ -1,8 +1,7 @@
 import asyncio
 
-from tools.kit.virtual_time import run_virtually
-
 from podium.serving.work_queue import WorkQueue
+from tools.kit.virtual_time import run_virtually
 
 
 def test_keys_come_out_in_the_order_they_went_in_and_only_once() -> None:

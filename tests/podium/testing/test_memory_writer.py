@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tools.kit.builders import make_pod
 
 from podium.testing.memory_writer import MemoryWriter
+from tools.kit.builders import make_pod
 
 
 class _Removing(MemoryWriter):

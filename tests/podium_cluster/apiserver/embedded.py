@@ -15,8 +15,6 @@ import random
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from tools.kit.virtual_time import run_virtually
-
 from podium.kube.decode import decode_json
 from podium.kube.node import Node
 from podium.kube.pod import Pod
@@ -28,6 +26,7 @@ from podium_cluster.apiserver.kinds import NODE, POD
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.controllers import Controllers
 from podium_cluster.kubelets import Kubelets, NodeShape
+from tools.kit.virtual_time import run_virtually
 
 Object = dict[str, Any]
 START = 1_800_000_000.0

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
+
 from tools.testbed.apiclient import ApiClient
 from tools.testbed.folders import OwnedFolder
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 import yaml
+
+from tests.podium_cluster.apiserver.server import EmbeddedServer
 from tools.testbed.build import CONTROL_PLANE, programs
 from tools.testbed.objects import make_node, make_pod
 from tools.testbed.ports import free_port
 from tools.testbed.processes import Component
-
-from tests.podium_cluster.apiserver.server import EmbeddedServer
 
 COMPLAINT = re.compile(r"^[EWF]\d{4} .*|^\S+ \S+ (?:WARNING|ERROR) .*|^(?:panic|Traceback).*", re.MULTILINE)
 ALWAYS = ("The manifest file is empty, ignoring.", "broadcaster already stopped")

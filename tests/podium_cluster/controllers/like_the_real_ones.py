@@ -11,9 +11,8 @@ import re
 import time
 from typing import Any
 
-from tools.testbed.apiclient import ApiClient, ApiError
-
 from podium.kube.meta import format_time
+from tools.testbed.apiclient import ApiClient, ApiError
 
 Object = dict[str, Any]
 

@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tools.testbed.apiclient import ApiClient
-
 from tests.podium_cluster.apiserver.server import EmbeddedServer
 from tests.podium_cluster.controllers.like_the_real_ones import ENDS, picture, play
 from tools.testbed import ControlPlane
+from tools.testbed.apiclient import ApiClient
 
 Object = dict[str, Any]
 CONTROLLERS = (

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tools.testbed.apiclient import ApiClient, ApiError
 
 from podium.kube.devices import FINALIZER
 from tests.podium_cluster.apiserver.embedded import Embedded, in_embedded_cluster
 from tests.podium_cluster.apiserver.server import EmbeddedServer
 from tools.testbed import ControlPlane
+from tools.testbed.apiclient import ApiClient, ApiError
 
 Object = dict[str, Any]
 VERSION = "resource.k8s.io/v1"

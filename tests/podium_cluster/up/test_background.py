@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.kit.forked import folder_with_podium
 
 from podium_cluster.up.running_clusters import RunningCluster, end, registered, running_clusters
 from tests.podium_cluster.up.up_process import PodiumUp
+from tools.kit.forked import folder_with_podium
 
 UP = ("up", "-d", "--port", "0", "--qos-port", "0", "--nodes", "3", "--workload", "none")
 FAILS = """\

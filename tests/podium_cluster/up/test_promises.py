@@ -8,9 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tools.testbed.ports import free_port
-
 from tests.podium_cluster.up.up_process import PodiumUp
+from tools.testbed.ports import free_port
 
 CONFIG = Path(__file__).parents[3] / "examples" / "config" / "qos-aware.yaml"
 WORKLOAD = """\

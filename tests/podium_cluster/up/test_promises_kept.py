@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
-from tools.kit import promise_scenarios
-from tools.testbed.apiclient import ApiClient
 
 from tests.podium_cluster.up.up_process import PodiumUp
+from tools.kit import promise_scenarios
+from tools.testbed.apiclient import ApiClient
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tools.testbed.ports import free_port
 
 from tests.podium.cli.command import podium
 from tests.podium_cluster.up.pauses import PODS, call, placed, pod
 from tests.podium_cluster.up.up_process import PodiumUp
+from tools.testbed.ports import free_port
 
 ROOT = Path(__file__).parents[3]
 QUICK = ("--port", "0", "--nodes", "2", "--workload", "none", "--speed", "50", "--qos-port", "0")

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_plugin
-from tools.kit.effort import examples
 
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import Cycle, PluginError, Resource
@@ -25,6 +23,8 @@ from tests.podium.engine.schedulers import World
 from tests.podium.plugins.ask import raw_scores
 from tests.podium_lab.learned.policies import policy, random_policy, written
 from tests.podium_plugins.gpu_share.gpu_worlds import REQUESTS, TYPICAL, gpu_node, gpu_pod
+from tools.kit.builders import make_cluster, make_plugin
+from tools.kit.effort import examples
 
 MODELS = ["T4", "P100", "V100"]
 TYPICAL_WITH_MODELS = [*TYPICAL, {"cpu": 2, "gpuCount": 1, "gpuMilli": 250, "gpuCardModels": ["T4"], "pods": 4}]

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from tools.kit.builders import make_cluster, make_plugin
 
 from podium.cluster import Nodes
 from podium.framework import Cycle, PluginError
@@ -22,6 +21,7 @@ from podium_plugins.gpu.terms import GROUPS, TERMS
 from tests.podium.plugins.ask import raw_scores
 from tests.podium_lab.learned.policies import network_policy, random_network, random_policy, written
 from tests.podium_plugins.gpu_share.gpu_worlds import gpu_node, gpu_pod
+from tools.kit.builders import make_cluster, make_plugin
 
 NODES = [("n1", 8, 96, "T4"), ("n2", 2, 32, "P100"), ("n3", 4, 16, "G2"), ("n4", 1, 8, "T4")]
 

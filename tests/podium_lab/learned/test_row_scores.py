@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tools.kit.builders import make_cluster
-
 from podium_lab.learned.row_scores import NameRanks
 from podium_plugins.gpu.terms import rank_of
 from tests.podium_plugins.gpu_share.gpu_worlds import gpu_node
+from tools.kit.builders import make_cluster
 
 
 def test_ranks_are_those_of_the_names_as_nodes_come_and_go() -> None:

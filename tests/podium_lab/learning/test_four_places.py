@@ -11,8 +11,6 @@ import pytest
 pytest.importorskip("numba")
 pytest.importorskip("gymnasium")
 
-from tools.kit.builders import make_cluster, make_plugin
-
 from podium_lab.learned import LearnedScore
 from podium_lab.learned.policy_file import Calibration
 from podium_lab.learning.env import FEATURES, Episode
@@ -26,6 +24,7 @@ from tests.podium.extender.questions import World
 from tests.podium.plugins.ask import raw_scores
 from tests.podium_lab.learned.policies import random_policy, written
 from tests.podium_plugins.gpu_share.gpu_worlds import gpu_node, gpu_pod
+from tools.kit.builders import make_cluster, make_plugin
 
 pytestmark = pytest.mark.long  # compiling takes most of the time
 

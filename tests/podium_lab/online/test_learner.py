@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools.kit.builders import build
 
 from podium.framework.experience import REWARD, PodOutcome
 from podium_lab.online import learner as module
 from podium_lab.online.learner import KEY, MOST_TYPES, OTHERS, OnlineLearner, UnrewardedPod
 from podium_lab.online.saved_state import StateFile
+from tools.kit.builders import build
 
 FEATURES = ("one", "cpu")
 X = np.array([1.0, 0.5])

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tools.kit.builders import make_node, make_pod
 
 from podium.cluster import Nodes
 from podium.framework import Cycle, ManualClock, PluginError
@@ -20,6 +19,7 @@ from podium_lab.online import OnlineScore
 from podium_lab.online.args import LoadMetric, OnlineScoreArgs
 from tests.podium.engine.schedulers import World
 from tests.podium.plugins.load_scores import problems_of
+from tools.kit.builders import make_node, make_pod
 
 ADDRESS = "http://prometheus:9090"
 SOURCE = SourceSettings(address=ADDRESS)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import build, make_cluster, make_handle, make_node, make_pod
 
 from podium.cluster import Cluster
 from podium.config.durations import Duration
@@ -19,6 +18,7 @@ from podium_lab.reward.lessons import lesson
 from podium_lab.reward.rewards import RewardBiasArgs, Rewards
 from tests.podium.framework.runtimes import make_runtime
 from tests.podium.plugins.ask import raw_scores
+from tools.kit.builders import build, make_cluster, make_handle, make_node, make_pod
 
 NOW = 1_700_000_000.0
 DAY = 86400.0

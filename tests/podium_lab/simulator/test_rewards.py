@@ -27,7 +27,9 @@ def giver(*phases: RewardPhase, noise: float = 0.0) -> tuple[RewardGiver, UsageM
         cluster.set_node(plain_node(name, {"cpu": 4, "memory": "8Gi"}, {"pool": name}))
     usage = UsageMeter(UsageModel(), cluster, GivenLoad(), None)
     for number in range(4):
-        usage.came(str(number), "a", PodTemplate(plain_spec({"cpu": 1, "memory": "1Gi"})), (0.5, 0.0, 0.0, 0.0, 1e7))
+        usage.pod_added(
+            str(number), "a", PodTemplate(plain_spec({"cpu": 1, "memory": "1Gi"})), (0.5, 0.0, 0.0, 0.0, 1e7)
+        )
     usage.measure(60.0, 60.0)
     rules = RewardRules(noise=noise, network_full=4e7, phases=list(phases))
     return RewardGiver(rules, usage, cluster, np.random.default_rng(1)), usage

@@ -8,10 +8,10 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.effort import examples
 
 from podium.engine.scheduler import Scheduler
 from tests.podium_lab.simulator.scenarios import SMALL, course, last, run_one
+from tools.kit.effort import examples
 
 ONE_NODE = """
 nodes: {{count: 1, allocatable: {{cpu: 2, memory: 8Gi}}}}

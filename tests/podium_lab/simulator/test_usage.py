@@ -35,11 +35,11 @@ def test_use_adds_up_by_node() -> None:
     readings = load.follow(CPU)
     template = PodTemplate(plain_spec({"cpu": 2, "memory": "1Gi"}))
     for number in range(3):
-        meter.came(f"pod-{number}", "a", template, STEADY)
+        meter.pod_added(f"pod-{number}", "a", template, STEADY)
     meter.measure(60.0, 60.0)
     assert meter.utilisation.tolist() == [0.75, 0.0]
     assert readings.values == {"a": 75.0, "b": 0.0}
-    meter.went("pod-1")
+    meter.pod_removed("pod-1")
     meter.measure(120.0, 120.0)
     assert meter.utilisation.tolist() == [0.5, 0.0]
     assert readings.values["a"] == pytest.approx(62.5)
@@ -49,9 +49,9 @@ def test_slots_are_used_again() -> None:
     meter, _load, _cluster = metered()
     template = PodTemplate(plain_spec({"cpu": 1}))
     for number in range(1000):
-        meter.came(f"pod-{number}", "b", template, STEADY)
+        meter.pod_added(f"pod-{number}", "b", template, STEADY)
         if number >= 10:
-            meter.went(f"pod-{number - 10}")
+            meter.pod_removed(f"pod-{number - 10}")
     assert len(meter._rows) == 64
     meter.measure(60.0, 60.0)
     assert meter.utilisation.tolist() == [0.0, 10 * 0.5 / 4]
@@ -59,7 +59,7 @@ def test_slots_are_used_again() -> None:
 
 def test_a_node_above_the_limit_counts_as_overloaded() -> None:
     meter, _load, _cluster = metered()
-    meter.came("pod", "a", PodTemplate(plain_spec({"cpu": 4})), (1.0, 0.0, 0.0, 0.0, 0.0))
+    meter.pod_added("pod", "a", PodTemplate(plain_spec({"cpu": 4})), (1.0, 0.0, 0.0, 0.0, 0.0))
     meter.measure(60.0, 60.0)
     meter.measure(120.0, 120.0)
     assert meter.overloaded_minutes == 2.0

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from tools.kit.builders import make_node, make_pod
-
 from podium.kube import Pod
 from podium_plugins.annotate.allocation import allocations
+from tools.kit.builders import make_node, make_pod
 
 GPU = "nvidia.com/gpu"
 

@@ -10,13 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import yaml
-from tools.kit.builders import build, make_cluster, make_plugin
-from tools.kit.builders import make_pod as a_pod
-from tools.testbed.exporter import Exporter
-from tools.testbed.monitoring import Job, PrometheusServer, Target
-from tools.testbed.objects import make_node, make_pod
-from tools.testbed.podium import podium_environment
-from tools.testbed.processes import Component
 
 from podium.cluster import Nodes
 from podium.framework import Cycle
@@ -26,7 +19,14 @@ from podium_plugins.pigeon import PigeonHoling
 from podium_plugins.safe import SafeBalance, SafeOverload
 from tests.podium.cli.command import Ran, podium
 from tests.podium.plugins.ask import raw_scores, refusals
+from tools.kit.builders import build, make_cluster, make_plugin
+from tools.kit.builders import make_pod as a_pod
 from tools.testbed import ControlPlane
+from tools.testbed.exporter import Exporter
+from tools.testbed.monitoring import Job, PrometheusServer, Target
+from tools.testbed.objects import make_node, make_pod
+from tools.testbed.podium import podium_environment
+from tools.testbed.processes import Component
 
 GIB = 2**30
 IDLE = {"calm": (0.9, 0.9, 0.9, 0.9), "busy": (0.05, 0.05, 0.0, 0.1)}

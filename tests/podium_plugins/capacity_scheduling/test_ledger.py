@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node
-from tools.kit.effort import examples
 
 from podium.cluster import Cluster
 from podium.framework.object_problems import ObjectProblems
@@ -20,6 +18,8 @@ from podium_plugins.capacity_scheduling.amounts import QuotaAmounts
 from podium_plugins.capacity_scheduling.ledger import QuotaLedger
 from podium_plugins.capacity_scheduling.quota import RESOURCE
 from tests.together.quota_worlds import QuotaWorld, make_quota, quota_pod
+from tools.kit.builders import make_cluster, make_node
+from tools.kit.effort import examples
 
 NAMESPACES = ("q1", "q2", "none")
 REQUESTS: list[dict[str, Any]] = [{}, {"cpu": "250m"}, {"cpu": 1, "memory": "1Gi"}, {"x.io/gpu": 2, "cpu": "1500m"}]

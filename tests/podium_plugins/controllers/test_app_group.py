@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import build
 
 from podium.controllers.controller import ReconcileResult
 from podium.framework import ManualClock
 from podium.kube import Pod
 from podium.kube.json_object import JsonObject
 from podium_plugins.controllers.app_group import AppGroupController
+from tools.kit.builders import build
 
 NOW = 1_700_000_000.0
 TIME = "2023-11-14T22:13:20Z"

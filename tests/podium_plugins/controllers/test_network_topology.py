@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import build
 
 from podium.controllers.controller import ReconcileResult
 from podium.framework import ManualClock
@@ -15,6 +14,7 @@ from podium.kube import Node, Pod
 from podium.kube.json_object import JsonObject
 from podium_plugins.controllers.network_costs import REGION, SEGMENT, ZONE, CostGraph, read_measurements
 from podium_plugins.controllers.network_topology import NetworkTopologyController
+from tools.kit.builders import build
 
 NOW = 1_700_000_000.0
 TIME = "2023-11-14T22:13:20Z"

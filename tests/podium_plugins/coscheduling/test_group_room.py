@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tools.kit.builders import make_node, make_pod
-
 from podium.kube import Node
 from tests.together.gang_worlds import GangWorld, make_group, member, members
+from tools.kit.builders import make_node, make_pod
 
 KEY = "podium.io/topology-key"
 MODE = "podium.io/topology-mode"

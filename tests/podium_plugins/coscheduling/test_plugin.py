@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.config import ConfigError, load_config
 from podium.framework import Cycle, Plugin, QueuedPod, Status, Wait
@@ -16,6 +15,7 @@ from podium.plugins import load_registry
 from podium_plugins.coscheduling.pod_group import RESOURCE, read_group
 from tests.podium.engine.schedulers import Launched, on
 from tests.together.gang_worlds import CREATED, GangWorld, make_group, member, members
+from tools.kit.builders import make_node, make_pod
 
 GATED = {"schedulingGates": [{"name": "later"}]}
 

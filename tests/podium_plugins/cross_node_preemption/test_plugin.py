@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_node, make_pod
-from tools.kit.effort import examples
 
 from podium.config.field import FieldPath
 from podium.kube import Node, Pod
@@ -17,6 +15,8 @@ from podium.preemption.search import Budgets
 from podium_plugins.cross_node_preemption.search import CrossNodePreemptionArgs
 from tests.podium.engine.schedulers import World
 from tests.podium.preemption.test_search import budget
+from tools.kit.builders import make_node, make_pod
+from tools.kit.effort import examples
 
 ZONE = "zone"
 PLUGINS = ("NodeUnschedulable", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
-from tools.kit.builders import make_node, make_pod
 
 from podium.kube import Node, Pod
 from podium_plugins.gpu.request import COUNT, INDEX, MILLI, MODEL
+from tools.kit.builders import make_node, make_pod
 
 POLICIES = ("GpuRandom", "GpuDotProd", "GpuPacking", "GpuClustering", "GpuBestFit", "GpuFGD")
 TYPICAL = [

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tools.kit.builders import make_cluster, make_plugin
-from tools.kit.effort import examples
 
 from podium.cluster import Cluster, Nodes
 from podium.framework import Status
@@ -21,6 +19,8 @@ from podium_plugins.gpu_share.plugin import NOT_ENOUGH, TOO_FEW, WRONG_MODEL
 from tests.podium.engine.schedulers import Launched, World, on
 from tests.podium.plugins.ask import refusals
 from tests.podium_plugins.gpu_share.gpu_worlds import POLICIES, REQUESTS, TYPICAL, gpu_node, gpu_pod
+from tools.kit.builders import make_cluster, make_plugin
+from tools.kit.effort import examples
 
 
 def world_of(policy: str = "GpuPacking", *others: str, **options: Any) -> World:

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_plugin
-from tools.kit.effort import examples
 
 from podium.cluster import Cluster, NodeInfo, Nodes
 from podium.framework import Cycle
@@ -20,6 +18,8 @@ from podium_plugins.gpu_share.fgd import score_limits
 from tests.podium.engine.schedulers import World
 from tests.podium.plugins.ask import raw_scores
 from tests.podium_plugins.gpu_share.gpu_worlds import POLICIES, REQUESTS, SHARES, TYPICAL, gpu_node, gpu_pod
+from tools.kit.builders import make_cluster, make_plugin
+from tools.kit.effort import examples
 
 ARGS: dict[Any, dict[str, Any]] = {GpuFGD: {"typicalPods": TYPICAL}}
 

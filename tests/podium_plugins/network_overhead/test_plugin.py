@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_handle, make_pod
 
 from podium.cluster import Cluster, Nodes
 from podium.config.field import FieldPath
@@ -33,6 +32,7 @@ from tests.together.network_worlds import (
     set_app_group,
     set_topology,
 )
+from tools.kit.builders import make_cluster, make_handle, make_pod
 
 NEAR = make_app_group({"p1": [("p2", 15)], "p2": []})
 

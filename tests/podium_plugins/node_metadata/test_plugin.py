@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Cluster, Nodes
 from podium.config.field import FieldPath
@@ -19,6 +18,7 @@ from podium.kube import Node
 from podium_plugins.node_metadata import NodeMetadata
 from podium_plugins.node_metadata.plugin import NO_VALUE, NodeMetadataArgs
 from tests.podium.plugins.ask import raw_scores
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 KEY = "example.com/rank"
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.effort import examples
 
 from tests.podium.plugins.ask import raw_scores, refusals
 from tests.together.zone_worlds import (
@@ -19,6 +18,7 @@ from tests.together.zone_worlds import (
     zone_plugin,
     zone_pod,
 )
+from tools.kit.effort import examples
 
 POD = zone_pod({"cpu": 2, "memory": "1Gi"})
 GOOD: dict[str, str | int] = {"cpu": 4, "memory": "8Gi"}

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tools.kit.builders import make_pod
 
 from podium.kube import Pod
 from podium_plugins.node_resource_topology_match.fingerprint import fingerprint
 from tests.podium.engine.schedulers import Launched, on
 from tests.together.zone_worlds import GPU, OVER_RESERVE, ZoneWorld, make_report, zone_pod
+from tools.kit.builders import make_pod
 
 TWO: list[dict[str, str | int]] = [{"cpu": 4, "memory": "8Gi"}, {"cpu": 4, "memory": "8Gi"}]
 STALE = "0/1 nodes are available: 1 invalid node topology data."

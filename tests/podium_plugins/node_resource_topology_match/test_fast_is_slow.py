@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.effort import examples
 
 from podium.engine.decide import decide
 from podium.engine.sampling import Sampling
@@ -26,6 +25,7 @@ from tests.together.zone_worlds import (
     zone_plugin,
     zone_pod,
 )
+from tools.kit.effort import examples
 
 STRATEGIES = ("LeastAllocated", "MostAllocated", "BalancedAllocation", "LeastNUMANodes")
 CACHES: tuple[dict[str, Any], ...] = ({}, {"discardReservedNodes": True}, {"cacheResyncPeriodSeconds": 5})

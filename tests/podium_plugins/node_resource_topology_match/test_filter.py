@@ -174,9 +174,8 @@ def test_numbers_of_numa_nodes_are_read_as_go_reads_them(values: list[str], expe
 
 
 def test_a_report_may_come_before_its_node_and_after_it() -> None:
-    from tools.kit.builders import make_node
-
     from podium_plugins.node_resource_topology_match.topology_object import RESOURCE
+    from tools.kit.builders import make_node
 
     cluster = zone_cluster({"n1": None})
     plugin, pod = zone_plugin(cluster), zone_pod({"cpu": 9, "memory": G})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_pod
 
 from podium_plugins.node_resource_topology_match.fingerprint import fingerprint, xxh64
 from podium_plugins.node_resource_topology_match.placement_vectors import (
@@ -17,6 +16,7 @@ from podium_plugins.node_resource_topology_match.placement_vectors import (
     placement_of,
 )
 from tests.together.zone_worlds import make_report, make_zone, zone_pod
+from tools.kit.builders import make_pod
 
 
 def test_the_fingerprints_of_the_specification() -> None:

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tools.kit.effort import examples
 
 from podium.kube import Pod
 from podium_plugins.node_resource_topology_match.over_reserve import OverReserveCache
 from tests.podium.engine.schedulers import on
 from tests.together.zone_worlds import GPU, OVER_RESERVE, ZoneWorld, make_report, zone_pod
+from tools.kit.effort import examples
 
 CAPACITY = [{"cpu": 8, GPU: 2}, {"cpu": 4, GPU: 1}, {"cpu": 6, GPU: 0}]
 STEPS = ("place", "admit", "run", "end", "report", "hear of pods", "hear of reports", "foreign")

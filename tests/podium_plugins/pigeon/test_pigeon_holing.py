@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Cluster, Nodes
 from podium.config.field import FieldPath
@@ -28,6 +27,7 @@ from podium_plugins.pigeon.objectives import (
 )
 from podium_plugins.pigeon.plugin import PigeonHolingArgs
 from tests.podium.framework.runtimes import make_runtime
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 MIB = 2**20
 Pair = tuple[int, int]

@@ -8,12 +8,12 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tools.kit.builders import make_pod
 
 from podium.serving.plugin_pages import PageServer
 from podium_plugins.qos.ledger import QosLedger
 from podium_plugins.qos.page import QosSource, qos_page
 from podium_plugins.qos.table import controller_rows, slot_rows
+from tools.kit.builders import make_pod
 
 NOW = 1_000_000.0
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
-from tools.kit.builders import make_node, make_pod
 
 from podium.kube import Condition, Pod, PodStatus
 from podium.kube.meta import format_time
 from podium_plugins.qos_aware import QosAware
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_node, make_pod
 
 MARGIN, MINIMUM = 30.0, 30.0
 ARGS = {"safetyMargin": "30s", "minimumRunningTime": "30s", "acceptablePreemptionOverhead": 0.5}

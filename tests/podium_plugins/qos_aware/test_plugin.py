@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tools.kit.builders import make_node
 
 from podium_plugins.qos_aware import retry
 from tests.podium_plugins.qos_aware.qos_worlds import QosWorld
+from tools.kit.builders import make_node
 
 
 def test_a_controller_in_debt_overtakes_and_preempts_one_with_slack() -> None:

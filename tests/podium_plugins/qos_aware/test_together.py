@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from tools.kit.builders import make_node, make_pod
 
 from podium.cluster import Cluster
 from podium_plugins.qos_aware.together import places
+from tools.kit.builders import make_node, make_pod
 
 
 def test_places_are_counted_in_what_is_free_and_what_may_be_evicted() -> None:

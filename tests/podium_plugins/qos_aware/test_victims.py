@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tools.kit.builders import make_pod
 
 from podium.kube import Pod
 from podium_plugins.qos.ledger import QosLedger
 from podium_plugins.qos_aware.precedence import Precedence
 from podium_plugins.qos_aware.victims import EvictionLimits, UrgentPod, VictimCost, choose_node
 from tests.podium_plugins.qos.test_ledger import T, bound, pod
+from tools.kit.builders import make_pod
 
 MARGIN, MINIMUM = 30.0, 30.0
 NOW = T + 1000

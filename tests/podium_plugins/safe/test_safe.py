@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Cluster, Nodes
 from podium.config.durations import Duration
@@ -27,6 +26,7 @@ from podium_plugins.safe.settings import SafeOverloadArgs
 from podium_plugins.safe.utilization import free_and_deviation
 from tests.podium.framework.runtimes import make_runtime
 from tests.podium.plugins.ask import raw_scores, refusals, refused
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 MIB = 2**20
 

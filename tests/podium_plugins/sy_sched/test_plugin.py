@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_handle, make_node, make_plugin, make_pod
 
 from podium.cluster import Cluster, Nodes
 from podium.config.field import FieldPath
@@ -19,6 +18,7 @@ from podium_plugins.sy_sched import SySched
 from podium_plugins.sy_sched.plugin import SySchedArgs
 from podium_plugins.sy_sched.profiles import ANNOTATION, RESOURCE, references
 from tests.podium.plugins.ask import raw_scores, scores
+from tools.kit.builders import make_cluster, make_handle, make_node, make_plugin, make_pod
 
 
 def profile(*calls: str, action: str = "SCMP_ACT_ALLOW") -> dict[str, Any]:

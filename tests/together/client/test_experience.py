@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.testbed.objects import make_pod
 
 from podium.client import Client, WatchedExperience, load_access
 from podium.client.experience import UNTIL
@@ -18,6 +17,7 @@ from podium.framework.clock import SystemClock
 from podium.framework.experience import ConfigMapName
 from podium_lab.reward.rewards import RewardBiasArgs, Rewards
 from tools.testbed import ControlPlane
+from tools.testbed.objects import make_pod
 
 KEPT = ConfigMapName("default", "lessons")
 

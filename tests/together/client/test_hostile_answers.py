@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tools.kit.builders import make_pod
 
 from podium.client import ClientError, Unreachable, WatchedExperience, listing, session
 from podium.client import client as client_module
@@ -24,6 +23,7 @@ from tests.podium.client.asking import new_client
 from tests.podium.client.conftest import Run
 from tests.podium.client.misbehaving import NODES, node
 from tests.podium.client.servers import Handler, serving
+from tools.kit.builders import make_pod
 
 MIB = 1 << 20
 

@@ -14,16 +14,16 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from tools.testbed.apiclient import ApiError, Object
-from tools.testbed.connections import ConnectionPool
-from tools.testbed.objects import make_node, make_pod
-from tools.testbed.podium import podium_environment
-from tools.testbed.ports import LOOPBACK, free_port
 
 from podium.controllers.catalog import definitions
 from tests.podium.cli.command import podium
 from tests.podium.run.crowd import until
 from tools.testbed import Component, ControlPlane
+from tools.testbed.apiclient import ApiError, Object
+from tools.testbed.connections import ConnectionPool
+from tools.testbed.objects import make_node, make_pod
+from tools.testbed.podium import podium_environment
+from tools.testbed.ports import LOOPBACK, free_port
 
 POD_GROUP = "scheduling.x-k8s.io/v1alpha1/PodGroup"
 QUOTA = "scheduling.x-k8s.io/v1alpha1/ElasticQuota"

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_pod
-from tools.kit.effort import examples
 
 from podium.cluster import NodeInfo, Nodes
 from podium.config.points import Point
@@ -23,6 +21,8 @@ from podium.load.readings import GivenLoad
 from podium_plugins.congestion import ANNOTATION
 from tests.podium.extender.questions import Obj, World, args, as_object, node
 from tests.podium.framework.runtimes import cycle_of, make_runtime
+from tools.kit.builders import make_cluster, make_node, make_pod
+from tools.kit.effort import examples
 
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_pod
 
 from podium.framework.experience import GivenExperience
 from podium.kube import Pod
@@ -17,6 +16,7 @@ from tests.podium.extender.questions import Obj, World, args, node
 from tests.podium_lab.reward.test_reward_bias import NOW, outcome
 from tests.podium_plugins.pigeon.test_pigeon_holing import MIB, PRIME_USAGES, SEQUENCE, Pair
 from tests.podium_plugins.safe.test_safe import TABLE, Row
+from tools.kit.builders import make_pod
 
 SAFE = "/scheduler/{}/safe-{}"
 

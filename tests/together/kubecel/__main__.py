@@ -8,11 +8,10 @@ Exit code 0: all equal; 1: some differ; 2: the comparison could not run.
 import argparse
 import sys
 
-from tools.testbed.availability import TestbedUnavailable
-from tools.testbed.cluster import ControlPlane
-
 from tests.kubecel.generated import expressions
 from tests.together.kubecel.apiserver import answer_of_podium, answers_of_the_api_server
+from tools.testbed.availability import TestbedUnavailable
+from tools.testbed.cluster import ControlPlane
 
 SHOWN = 20
 

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tools.testbed.apiclient import ApiClient, ApiError
-
 from kubecel import DeviceSelectorError, compile_selector
 from kubecel.device_selector import MAX_LENGTH
 from kubecel.strconv import quoted
+from tools.testbed.apiclient import ApiClient, ApiError
 
 PATH = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 FIELD = "spec.devices.requests[0].exactly.selectors[0].cel.expression"

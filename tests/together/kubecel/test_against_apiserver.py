@@ -1,9 +1,8 @@
 """A short comparison with the real API server; `make cel` runs a long one."""
 
-from tools.testbed.cluster import ControlPlane
-
 from tests.kubecel.generated import expressions
 from tests.together.kubecel.apiserver import answer_of_podium, answers_of_the_api_server
+from tools.testbed.cluster import ControlPlane
 
 COUNT = 300
 SEED = 36

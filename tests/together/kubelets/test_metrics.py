@@ -10,8 +10,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.kit.builders import make_cluster, make_handle, make_pod
-from tools.testbed.build import CONTROL_PLANE, programs
 
 from kubecel.quantity import parse
 from podium.client import Client, load_access
@@ -30,6 +28,8 @@ from podium_cluster.kubelets import Kubelets, NodeShape
 from podium_plugins.target_load_packing import TargetLoadPacking
 from tests.podium.plugins.ask import raw_scores
 from tests.podium_cluster.apiserver.embedded import Embedded, in_embedded_cluster, template
+from tools.kit.builders import make_cluster, make_handle, make_pod
+from tools.testbed.build import CONTROL_PLANE, programs
 
 Object = dict[str, Any]
 GROUP = "/apis/metrics.k8s.io/v1beta1"

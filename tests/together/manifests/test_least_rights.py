@@ -14,12 +14,6 @@ from typing import Any
 
 import pytest
 import yaml
-from tools.testbed.apiclient import Object
-from tools.testbed.connections import ConnectionPool
-from tools.testbed.exporter import Exporter
-from tools.testbed.http_faults import FaultProxy, Faults
-from tools.testbed.monitoring import Job, PrometheusServer, Target
-from tools.testbed.objects import make_node, make_pod
 
 from podium.controllers.catalog import definitions
 from podium.manifests.objects import head
@@ -40,6 +34,12 @@ from tests.together.controllers.test_on_a_cluster import (
     workload,
 )
 from tools.testbed import ControlPlane
+from tools.testbed.apiclient import Object
+from tools.testbed.connections import ConnectionPool
+from tools.testbed.exporter import Exporter
+from tools.testbed.http_faults import FaultProxy, Faults
+from tools.testbed.monitoring import Job, PrometheusServer, Target
+from tools.testbed.objects import make_node, make_pod
 
 DEVICES = "resource.k8s.io"
 ASKED_FOR_WITHIN = (DEVICES, "resourceclaims/binding", "patch")

@@ -10,8 +10,6 @@ import json
 from typing import Any
 
 import pytest
-from tools.parity.dice import Dice
-from tools.parity.gen_cluster import make_cluster
 
 from podium import packages
 from podium.config.points import Point
@@ -24,6 +22,8 @@ from podium_plugins.network_overhead import network_topology
 from tests.podium.engine.schedulers import World
 from tests.podium.framework.runtimes import REGISTRY
 from tests.together.network_worlds import make_app_group, make_topology
+from tools.parity.dice import Dice
+from tools.parity.gen_cluster import make_cluster
 
 ARGS: dict[str, dict[str, Any]] = {
     "Peaks": {"watcherAddress": "http://127.0.0.1:1"},

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 import yaml
-from tools.testbed.apiclient import Object
-from tools.testbed.objects import make_node, make_pod
-from tools.testbed.podium import podium_environment
 
 from podium.controllers.catalog import definitions
 from tests.podium.run.crowd import until
 from tests.together.network_worlds import PLACES, make_app_group, make_topology
 from tools.testbed import Component, ControlPlane
+from tools.testbed.apiclient import Object
+from tools.testbed.objects import make_node, make_pod
+from tools.testbed.podium import podium_environment
 
 APP_GROUP = "appgroup.diktyo.x-k8s.io/v1alpha1/AppGroup"
 TOPOLOGY = "networktopology.diktyo.x-k8s.io/v1alpha1/NetworkTopology"

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 import yaml
-from tools.testbed.apiclient import ApiError, Object
-from tools.testbed.objects import make_namespace, make_node, make_pod
 
 from podium.config.load import load_config
 from podium.controllers.catalog import definitions
@@ -16,6 +14,8 @@ from podium.manifests.run import RunSettings, rights
 from podium.plugins import load_registry
 from tests.podium.run.crowd import until
 from tools.testbed import Component, ControlPlane
+from tools.testbed.apiclient import ApiError, Object
+from tools.testbed.objects import make_namespace, make_node, make_pod
 
 GROUP = "scheduling.x-k8s.io/v1alpha1"
 CONFIG = """\

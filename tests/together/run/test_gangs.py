@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.testbed.apiclient import Object
-from tools.testbed.http_faults import FaultProxy, Faults
-from tools.testbed.objects import make_node, make_pod
 
 from podium.controllers.catalog import definitions
 from tests.podium.cli.command import podium as podium_cli
 from tests.podium.run.crowd import until
 from tools.testbed import Component, ControlPlane
+from tools.testbed.apiclient import Object
+from tools.testbed.http_faults import FaultProxy, Faults
+from tools.testbed.objects import make_node, make_pod
 
 CONFIG: dict[str, Any] = {
     "profiles": [

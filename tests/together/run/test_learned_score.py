@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from tools.testbed.apiclient import ApiClient, Object
-from tools.testbed.objects import make_node, make_pod
 
 from podium_plugins.gpu.request import COUNT, INDEX, MILLI, MODEL
 from tests.podium.cli.command import podium as podium_cli
@@ -20,6 +18,8 @@ from tests.podium.run.crowd import until
 from tests.podium_cluster.up.up_process import PodiumUp
 from tests.podium_lab.learned.policies import policy, written
 from tools.testbed import Component
+from tools.testbed.apiclient import ApiClient, Object
+from tools.testbed.objects import make_node, make_pod
 
 pytestmark = pytest.mark.testbed
 GOOD = policy({"F": 1.0, "R1": -0.3})

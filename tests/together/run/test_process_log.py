@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
-from tools.testbed.objects import make_node, make_pod
 
 from podium.client import Access, Client
 from podium.engine.queue.scheduling_queue import Pending
@@ -21,6 +20,7 @@ from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.http.server import ApiServer
 from tests.podium.framework.runtimes import setup
 from tests.podium.run.test_driver import until
+from tools.testbed.objects import make_node, make_pod
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 SOON = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "0.1s"}

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tools.testbed.apiclient import Object
-from tools.testbed.objects import make_namespace, make_node, make_pod
 
 from podium.controllers.catalog import definitions
 from podium.kube.meta import parse_time
 from tests.podium.run.crowd import until
 from tools.testbed import ControlPlane
+from tools.testbed.apiclient import Object
+from tools.testbed.objects import make_namespace, make_node, make_pod
 
 QUOTA = "scheduling.x-k8s.io/v1alpha1/ElasticQuota"
 QUOTAS: dict[str, Any] = {

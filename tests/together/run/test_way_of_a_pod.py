@@ -18,7 +18,6 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from tools.testbed.objects import make_node, make_pod
 
 from podium.client import Access
 from podium.framework import SystemClock
@@ -29,6 +28,7 @@ from podium_cluster.apiserver.http.server import ApiServer
 from podium_cluster.apiserver.kinds import built_in
 from tests.podium.framework.runtimes import setup
 from tests.podium.run.test_driver import until
+from tools.testbed.objects import make_node, make_pod
 
 ROOT = Path(__file__).parents[3]
 SOURCE = ROOT / "src"

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_pod as pod_object
-from tools.testbed.apiclient import ApiError, Object
-from tools.testbed.objects import make_node, make_pod
 
 from podium.controllers.catalog import definitions
 from podium.kube import Pod
 from podium_plugins.node_resource_topology_match.fingerprint import fingerprint
 from tests.podium.run.crowd import until
 from tests.together.zone_worlds import make_report
+from tools.kit.builders import make_pod as pod_object
 from tools.testbed import ControlPlane
+from tools.testbed.apiclient import ApiError, Object
+from tools.testbed.objects import make_node, make_pod
 
 TOPOLOGY = "topology.node.k8s.io/v1alpha2/NodeResourceTopology"
 POLICIES = ("none", "best-effort", "restricted", "single-numa-node")

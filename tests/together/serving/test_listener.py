@@ -15,8 +15,6 @@ from typing import Any
 import pytest
 import uvloop
 from aiohttp import web
-from tools.fuzz.endpoints import ENDPOINTS
-from tools.testbed.certificates import CertificateAuthority
 
 from podium.extender import server as extender_server
 from podium.serving import listener as listener_module
@@ -24,6 +22,8 @@ from podium.serving import plugin_pages
 from podium.serving.endpoints import server as endpoint_server
 from podium.serving.listener import BoundedListener, WebPort
 from podium_cluster.apiserver.http import server as api_server
+from tools.fuzz.endpoints import ENDPOINTS
+from tools.testbed.certificates import CertificateAuthority
 
 HALF = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: "
 MOST = 16

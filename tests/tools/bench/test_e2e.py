@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 import pytest
 from rich.console import Console
+
 from tools.bench.binding_log import BindingLog
 from tools.bench.e2e import UNLIMITED, Figures, Race, RaceComparison, RaceError, compare
 from tools.bench.report import comparison_json, comparison_table
-from tools.testbed.audit import bindings
-
 from tools.testbed import ControlPlane
+from tools.testbed.audit import bindings
 
 
 def a_race(scheduler: str, pods_per_s: float) -> Race:

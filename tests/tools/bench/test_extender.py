@@ -7,13 +7,13 @@ import io
 import msgspec
 import pytest
 from rich.console import Console
+
+from podium.extender.metrics import ExtenderMetrics
+from podium.kube import Node
 from tools.bench.e2e import Figures, Race, create_nodes
 from tools.bench.extender import CallTimes, ExtenderFigures, InFull, annotated, calls_of, compare, percentile
 from tools.bench.nothing import answer_to
 from tools.bench.report import comparison_json, extender_tables
-
-from podium.extender.metrics import ExtenderMetrics
-from podium.kube import Node
 from tools.testbed import ControlPlane
 
 

@@ -7,6 +7,11 @@ from time import sleep
 
 import msgspec
 import pytest
+
+from podium.cli import main
+from podium.config import default_config, load_config
+from podium.config.points import Point
+from podium.plugins import load_registry
 from tools.bench.cost import measure_cost
 from tools.bench.processes import (
     WorkloadFailedError,
@@ -18,11 +23,6 @@ from tools.bench.processes import (
 )
 from tools.bench.runner import run_workload
 from tools.bench.suite import by_name
-
-from podium.cli import main
-from podium.config import default_config, load_config
-from podium.config.points import Point
-from podium.plugins import load_registry
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "config"
 BASIC = by_name("SchedulingBasic/5000Nodes_10000Pods")

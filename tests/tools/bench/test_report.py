@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from rich.console import Console
 from rich.table import Table
+
 from tools.bench.growth import Growth, GrowthPoint
 from tools.bench.report import (
     NotARunError,

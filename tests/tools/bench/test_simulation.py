@@ -2,10 +2,10 @@
 
 import msgspec
 import pytest
-from tools.bench.report import simulation_table, to_json
-from tools.bench.simulation import SimulationFailedError, measure_generated, measure_scenario
 
 from tests.podium.cli.command import podium
+from tools.bench.report import simulation_table, to_json
+from tools.bench.simulation import SimulationFailedError, measure_generated, measure_scenario
 
 SAMPLE = "examples/simulate/azure-sample.yaml"
 

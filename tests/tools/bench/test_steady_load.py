@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from tools.bench.loop import START, WorkloadRun
-from tools.bench.runner import _prepare
-from tools.bench.steady_load import FULL, INTERVAL, SteadyLoad
-from tools.bench.suite import by_name
-
 from podium.config import default_config, load_config
 from podium.load.series import Series
 from podium.load.settings import SourceSettings
 from podium.plugins import load_registry
+from tools.bench.loop import START, WorkloadRun
+from tools.bench.runner import _prepare
+from tools.bench.steady_load import FULL, INTERVAL, SteadyLoad
+from tools.bench.suite import by_name
 
 WITH_LOAD = """
 apiVersion: kubescheduler.config.k8s.io/v1

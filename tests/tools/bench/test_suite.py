@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tools.bench.suite import WORKLOADS, UnknownWorkloadError, by_name, select
 
 

@@ -5,6 +5,7 @@ import sys
 import time
 
 import pytest
+
 from tools.bench.usage import cpu_seconds, peak_bytes
 
 BURN = "import time\nend = time.process_time() + 0.4\nwhile time.process_time() < end: pass\n"

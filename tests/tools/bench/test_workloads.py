@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+
+from podium.config import default_config
+from podium.plugins import load_registry
 from tools.bench.loop import WorkloadRun
 from tools.bench.operations import Step, WorkloadPlan
 from tools.bench.runner import Measurement, run_workload
 from tools.bench.suite import WORKLOADS, by_name
 from tools.bench.workload import Workload
-
-from podium.config import default_config
-from podium.plugins import load_registry
 
 REGISTRY = load_registry()
 CONFIG = default_config(REGISTRY)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from tools.bench.zone_reports import ZONES, report_zones
-from tools.kit.builders import make_node
-
 from podium_plugins.node_resource_topology_match.topology_object import RESOURCE, read_topology
 from tests.podium.engine.schedulers import World
 from tests.together.zone_worlds import NAME
+from tools.bench.zone_reports import ZONES, report_zones
+from tools.kit.builders import make_node
 
 
 def test_every_node_has_eight_zones_in_a_state_of_its_own() -> None:

@@ -11,11 +11,6 @@ from typing import Any, NamedTuple
 
 import pytest
 from msgspec.structs import replace
-from tools.chaos.calm import NO_POD_LOST
-from tools.chaos.devices import DEVICES_COUNTED, NONE_UNUSED, ONE_OWNER
-from tools.chaos.gangs import GANGS_WHOLE, NO_RESERVATION_LEAKED
-from tools.chaos.promises import EVICTIONS_BOUNDED
-from tools.chaos.quotas import QUOTAS_HELD
 
 from podium.client import ApiError, Client, Reflector, Unreachable
 from podium.client.listing import list_all
@@ -42,6 +37,11 @@ from podium_plugins.capacity_scheduling.admission import QuotaAnswer, over_max, 
 from podium_plugins.capacity_scheduling.amounts import request_of
 from podium_plugins.capacity_scheduling.ledger import QuotaLedger
 from podium_plugins.qos_aware import QosAware
+from tools.chaos.devices import DEVICES_COUNTED, NONE_UNUSED, ONE_OWNER
+from tools.chaos.final_checks import NO_POD_LOST
+from tools.chaos.gangs import GANGS_WHOLE, NO_RESERVATION_LEAKED
+from tools.chaos.promises import EVICTIONS_BOUNDED
+from tools.chaos.quotas import QUOTAS_HELD
 
 
 class Variant(NamedTuple):

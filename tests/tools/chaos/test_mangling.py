@@ -3,6 +3,7 @@
 import random
 
 import pytest
+
 from tools.chaos.mangling import DOUBLED, REORDERED, Mangling
 
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 import pytest
 from aiohttp import web
-from tools.chaos.network import Connector, Network
-from tools.kit.virtual_time import VirtualLoop, VirtualProcess, current_process, run_virtually
 
 from podium.client import Access, ApiError, Client, Unreachable
+from tools.chaos.network import Connector, Network
+from tools.kit.virtual_time import VirtualLoop, VirtualProcess, current_process, run_virtually
 
 T = TypeVar("T")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]

@@ -6,14 +6,14 @@ import sys
 from collections import Counter
 
 import pytest
-from tools.chaos.calm import NO_POD_LOST, NOTHING_LEFT, SAME_CLUSTER
+
+from podium.plugins import load_registry
+from tools.chaos.final_checks import NO_POD_LOST, NOTHING_LEFT, SAME_CLUSTER
 from tools.chaos.invariants import KNOWN_BOUND, NOT_OVERCOMMITTED, NOTHING_BREAKS, ONE_BINDING, ONLY_THE_LEADER
 from tools.chaos.request_faults import EVENT_FAULTS, REQUEST_FAULTS
 from tools.chaos.scenario import run_scenario
 from tools.chaos.seeds import Summary, UnknownScenarioError, check_workload, reproduce, run_seeds
 from tools.chaos.workloads import WORKLOADS
-
-from podium.plugins import load_registry
 
 REGISTRY = load_registry()
 

@@ -1,12 +1,12 @@
 """Scenarios can catch: each mistake of `broken` is found within a few dozen seeds, and not without it."""
 
 import pytest
-from tools.chaos.invariants import NOTHING_BREAKS
-from tools.chaos.scenario import run_scenario
-from tools.chaos.workloads import WORKLOADS
 
 from podium.plugins import load_registry
 from tests.tools.chaos.broken import VARIANTS, Variant
+from tools.chaos.invariants import NOTHING_BREAKS
+from tools.chaos.scenario import run_scenario
+from tools.chaos.workloads import WORKLOADS
 
 MOST = 30
 

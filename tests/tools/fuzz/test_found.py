@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
 from tools.fuzz.endpoints import ENDPOINTS, PODS, attack_with
 
 NODE_STATUS = "/api/v1/nodes/n1/status"

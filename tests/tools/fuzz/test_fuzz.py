@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from tools.fuzz.endpoints import ENDPOINTS, run_attack
 from tools.fuzz.limits import cpu_limit
 from tools.fuzz.mutation import mutated

@@ -9,15 +9,15 @@ import random
 from typing import Any
 
 import pytest
-from tools.kit.builders import build
-from tools.testbed.apiclient import Object
 
 from podium.kube import Node, Pod
 from tests.podium.engine.schedulers import World
 from tests.podium.run.crowd import until
 from tests.podium.run.metrics.exposition import Family, families_of
 from tests.podium.run.metrics.test_metrics_against_kube_scheduler import scrape
+from tools.kit.builders import build
 from tools.testbed import ControlPlane
+from tools.testbed.apiclient import Object
 
 SEEDS = range(4)
 TRIES = 5

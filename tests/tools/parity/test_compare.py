@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tools.parity.case import Case, Decision, without_chance
 from tools.parity.compare import differences, first_of_heap
 from tools.parity.dice import Obj

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tools.parity.case import Case, save_case
 from tools.parity.compare import differences
 from tools.parity.gen_cluster import make_cluster

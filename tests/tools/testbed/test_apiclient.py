@@ -5,9 +5,9 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from tools.testbed.objects import make_namespace, make_node, make_pod
 
 from tools.testbed import ApiClient, ApiError, ControlPlane
+from tools.testbed.objects import make_namespace, make_node, make_pod
 
 DISRUPTION = {"disruptionsAllowed": 2, "currentHealthy": 3, "desiredHealthy": 1, "expectedPods": 3}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tools.testbed.availability import TestbedUnavailable, skip_or_fail
 from tools.testbed.build import MODULES, Module, _go_command, build_module
 

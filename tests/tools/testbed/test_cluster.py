@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
+from tools.testbed import ApiError, ComponentFailed, ControlPlane
 from tools.testbed.connections import ConnectionPool
 from tools.testbed.folders import OwnedFolder
 from tools.testbed.objects import make_namespace, make_node, make_pod
-
-from tools.testbed import ApiError, ComponentFailed, ControlPlane
 
 
 def test_an_empty_api_server_is_ready(

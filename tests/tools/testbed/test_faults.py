@@ -6,10 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tools.testbed.audit import bindings, lease_changes
-from tools.testbed.objects import make_node, make_pod
 
 from tools.testbed import ApiError, ControlPlane
+from tools.testbed.audit import bindings, lease_changes
+from tools.testbed.objects import make_node, make_pod
 
 
 def test_a_restarted_api_server_has_the_same_address_and_data(fresh_control_plane: ControlPlane) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from tools.testbed.http_faults import FaultProxy, Faults
-from tools.testbed.objects import make_node, make_pod
 
 from tools.testbed import ApiClient, ApiError, ControlPlane
+from tools.testbed.http_faults import FaultProxy, Faults
+from tools.testbed.objects import make_node, make_pod
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+
 from tools.testbed.exporter import Exporter
 from tools.testbed.monitoring import Job, NodeExporter, PrometheusServer, Target
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+
 from tools.testbed.proxy import TcpProxy
 
 

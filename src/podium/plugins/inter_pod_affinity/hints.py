@@ -8,7 +8,7 @@ pod matters only if it has, or is promised, a node. Terms that cannot be parsed 
 from __future__ import annotations
 
 from podium.cluster import Cluster, Term, TermKind
-from podium.cluster.anchors import Pair, anchors
+from podium.cluster.selector_index import Pair, anchors
 from podium.kube import Node, Pod
 from podium.plugins.inter_pod_affinity.incoming import NO_LABELS
 

@@ -11,7 +11,7 @@ service changed.
 from __future__ import annotations
 
 from podium.cluster import Objects
-from podium.cluster.anchors import AnchorIndex
+from podium.cluster.selector_index import AnchorIndex
 from podium.kube import LabelSelector, Pod
 from podium.kube.selector import EVERYTHING, Selector, SelectorError, compile_label_selector, selector_from_labels
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kubecel.quantity import parse
 from podium.cluster import Cluster, Mask, Nodes
 from podium.cluster.free_volumes import Make, make_of
-from podium.cluster.reach_index import ReachIndex, matches, matching_rows, where_reachable
+from podium.cluster.topology_index import ReachIndex, matches, matching_rows, where_reachable
 from podium.framework import PluginError
 from podium.kube import PersistentVolume, PersistentVolumeClaim
 from podium.kube.selector import Selector, SelectorError, compile_label_selector

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from podium.cluster import Cluster
 from podium.cluster.csi_nodes import migrated_plugins
-from podium.cluster.reach_index import matches, where_reachable
+from podium.cluster.topology_index import matches, where_reachable
 from podium.kube import Node, PersistentVolume, PersistentVolumeClaim, Pod
 from podium.kube.claims import SELECTED_NODE, fully_bound, not_found
 from podium.kube.csi_translation import MIGRATED, TranslationError, csi_affinity, in_tree_plugin

@@ -26,7 +26,7 @@ import numpy as np
 
 from kubecel.quantity import units
 from podium.cluster import Cluster, Mask, Nodes
-from podium.cluster.reach_index import ANYWHERE, Where, matching_rows, where_reachable, where_selected
+from podium.cluster.topology_index import ANYWHERE, Where, matching_rows, where_reachable, where_selected
 from podium.framework import PluginError, Status, Verdict
 from podium.framework.diagnosis import Codes
 from podium.kube import (

@@ -21,7 +21,7 @@ from podium_cluster.apiserver.schema.custom_values import problems_of, repeated_
 from podium_cluster.apiserver.schema.decoding import NotPlain, struct_walk
 from podium_cluster.apiserver.schema.fields import FieldType, struct_named
 from podium_cluster.apiserver.schema.rules import Correlated, RuleTree, rule_tree
-from podium_cluster.apiserver.schema.scrutiny import MAX_PROBLEMS, Scrutiny
+from podium_cluster.apiserver.schema.strict_check import MAX_PROBLEMS, Scrutiny
 
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _NOT_CHECKED: Final = Cause(

@@ -17,7 +17,7 @@ import msgspec
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import too_much_filled_in
 from podium_cluster.apiserver.schema.fields import struct_named
-from podium_cluster.apiserver.schema.scrutiny import Pairs, as_written
+from podium_cluster.apiserver.schema.strict_check import Pairs, as_written
 
 MOST_FILLED: Final = 4 << 20
 """Bytes of all defaults of one object."""

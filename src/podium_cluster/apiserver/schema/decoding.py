@@ -3,7 +3,7 @@
 kube-apiserver decodes into Go structs, and what comes out differs from what went in: nulls and empty optional values
 are gone, struct fields that are always written are there, quantities and times have their canonical form. One walk
 over the dictionary, with a function made once per type, does the same in place. At the first thing that is not as it
-should be (an unknown field, a value of the wrong type) it gives up with `NotPlain`; scrutiny.py then finds out what
+should be (an unknown field, a value of the wrong type) it gives up with `NotPlain`; strict_check.py then finds out what
 to say, without haste.
 """
 

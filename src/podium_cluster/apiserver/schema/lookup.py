@@ -16,7 +16,7 @@ from podium_cluster.apiserver.schema.custom_fields import may_repeat_fields
 from podium_cluster.apiserver.schema.decoding import NotPlain, struct_walk
 from podium_cluster.apiserver.schema.defaults import defaults_of
 from podium_cluster.apiserver.schema.fields import ANYTHING, FieldType, struct_named, type_names
-from podium_cluster.apiserver.schema.scrutiny import DecodingError, Scrutiny
+from podium_cluster.apiserver.schema.strict_check import DecodingError, Scrutiny
 
 _SHOWN_GROUPS: Final = ("resource.k8s.io",)
 """Groups whose complaints show whole values, in which an empty list is not an absent one."""

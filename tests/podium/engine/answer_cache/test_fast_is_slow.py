@@ -15,8 +15,6 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import build
-from tools.kit.effort import examples
 
 from podium.cluster import Cluster
 from podium.config import default_config
@@ -34,6 +32,8 @@ from podium.preemption.evictions import CANDIDATES
 from podium.testing.memory_writer import MemoryWriter
 from tests.podium.engine.storage_worlds import change, first_storage, volumes_of, with_claims
 from tests.podium.plugins.pod_worlds import NAMESPACES, random_labels, random_node, random_pod
+from tools.kit.builders import build
+from tools.kit.effort import examples
 
 REGISTRY = load_registry()
 CONFIG = default_config(REGISTRY)

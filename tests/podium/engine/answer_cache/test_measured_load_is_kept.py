@@ -14,8 +14,6 @@ from typing import Any
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import build
-from tools.kit.effort import examples
 
 from podium.cluster import Cluster
 from podium.config import load_config
@@ -31,6 +29,8 @@ from podium.load.readings import GivenLoad
 from podium.plugins import load_registry
 from tests.podium.engine.answer_cache.test_fast_is_slow import World, account
 from tests.podium.plugins.loads import ADDRESS, set_load
+from tools.kit.builders import build
+from tools.kit.effort import examples
 
 MEASURED = ("TargetLoadPacking", "LoadVariationRiskBalancing", "LowRiskOverCommitment", "Peaks")
 MODELS = {f"n{i}": {"k1": -20.0 - i, "k2": -0.02} for i in range(5)}

@@ -7,8 +7,6 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_node, make_pod
-from tools.kit.effort import examples
 
 from podium.cluster import NodeInfo, Nodes
 from podium.engine.decide import decide
@@ -16,6 +14,8 @@ from podium.engine.sampling import Sampling
 from podium.framework import Cycle, Normalizer, Plugin, Scope, Scores
 from podium.kube import Pod
 from tests.podium.engine.schedulers import World, on
+from tools.kit.builders import make_node, make_pod
+from tools.kit.effort import examples
 
 
 class Loaded(Plugin):

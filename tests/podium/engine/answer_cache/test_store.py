@@ -13,9 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tools.kit.builders import make_cluster, make_node, make_pod
-from tools.kit.effort import examples
-from tools.kit.storage import claim_volume, make_claim, make_csi_node, make_volume, pod_with
 
 from podium.cluster import NodeInfo, Nodes
 from podium.engine.answer_cache import store
@@ -27,6 +24,9 @@ from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod
 from tests.podium.engine.schedulers import World
 from tests.podium.framework.runtimes import answering, cycle_of, make_runtime
+from tools.kit.builders import make_cluster, make_node, make_pod
+from tools.kit.effort import examples
+from tools.kit.storage import claim_volume, make_claim, make_csi_node, make_volume, pod_with
 
 NUMBERS = count()
 

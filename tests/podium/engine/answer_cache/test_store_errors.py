@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.engine.answer_cache.store import CacheEntry, UnexpectedErrors
 from podium.framework import Cycle
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_node, make_pod
 
 
 def broken(_entry: CacheEntry, _cycle: Cycle, _start: int) -> int:

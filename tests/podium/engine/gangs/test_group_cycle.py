@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from podium.config.feature_gates import Gate
+from podium.framework import Cycle, Plugin, Status
+from tests.podium.framework.runtimes import answering
 from tools.kit.builders import make_node, make_pod
 from tools.kit.pod_group_worlds import (
     ALL_GATES,
@@ -16,10 +20,6 @@ from tools.kit.pod_group_worlds import (
     group_members,
     pod_group,
 )
-
-from podium.config.feature_gates import Gate
-from podium.framework import Cycle, Plugin, Status
-from tests.podium.framework.runtimes import answering
 
 UNSCHEDULABLE = "pod group is unschedulable"
 WAITING = "pod group is unschedulable, pod group is waiting for preemption to complete"

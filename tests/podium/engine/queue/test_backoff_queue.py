@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tools.kit.builders import make_pod
 
 from podium.engine.queue.scheduling_queue import Pending
 from podium.framework import Action, Interest, QueuedPod, Resource
 from tests.podium.engine.queue.queues import NODE_ADD, ByKey, ByLess, World
+from tools.kit.builders import make_pod
 
 HINTS = {"Fit": [Interest(Resource.NODE, Action.ADD)]}
 SORTERS = pytest.mark.parametrize("sorter", [ByKey(), ByLess()], ids=["by key", "by less"])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tools.kit.builders import make_pod
 
 from podium.engine.queue.scheduling_queue import Pending, SchedulingQueue
 from podium.engine.queue.sub_queues import PRE_ENQUEUE
 from podium.framework import Action, Event, Interest, PluginError, Resource, Status
 from podium.kube import Pod
 from tests.podium.engine.queue.queues import NODE_ADD, POD_GONE, PROFILE, ByKey, World, says
+from tools.kit.builders import make_pod
 
 CLAIM_ADD = Event(Resource.PVC, Action.ADD)
 

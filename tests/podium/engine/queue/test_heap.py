@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_pod
 
 from podium.engine.queue.heap import DriftingHeap, KeyedHeap, LessHeap, PodHeap
 from podium.framework import QueuedPod
 from tests.podium.engine.queue.queues import ByKey
+from tools.kit.builders import make_pod
 
 OPERATIONS = st.lists(
     st.tuples(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tools.kit.builders import make_pod
 
 from podium.framework import Action, Event, Interest, Resource
 from podium.kube import Pod
 from tests.podium.engine.queue.queues import NODE_ADD, NODE_LABEL, World
+from tools.kit.builders import make_pod
 
 HINTS = {
     "Fit": [Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL)],

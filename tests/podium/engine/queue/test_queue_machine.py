@@ -14,14 +14,14 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tools.kit.builders import make_pod
-from tools.kit.effort import examples
 
 from podium.engine.changes import pod_events
 from podium.framework import Action, Event, Interest, QueuedPod, Resource
 from podium.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
 from podium.kube import Pod
 from tests.podium.engine.queue.queues import NODE_ADD, NODE_LABEL, POD_GONE, ByKey, ByLess, World
+from tools.kit.builders import make_pod
+from tools.kit.effort import examples
 
 NAMES = [f"p{number}" for number in range(6)]
 PLUGINS = ["Fit", "Spread", "Claims", "Silent"]

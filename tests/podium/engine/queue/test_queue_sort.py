@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.engine.queue.queue_sort import unfailing
 from podium.framework import Plugin, QueuedPod
 from podium.plugins.priority_sort import PrioritySort
 from tests.podium.engine.schedulers import World
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 NODES = [make_node("n1")]
 

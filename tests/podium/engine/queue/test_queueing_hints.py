@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_cluster, make_handle, make_node, make_pod
 
 from podium.engine.queue.queueing_hints import build_hints
 from podium.framework import Action, Event, Interest, Plugin, Resource
@@ -14,6 +13,7 @@ from podium.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
 from podium.framework.extender import EXTENDER
 from podium.kube import Pod
 from tests.podium.engine.queue.queues import NODE_ADD, NODE_LABEL, POD_GONE, ByKey, World, says
+from tools.kit.builders import make_cluster, make_handle, make_node, make_pod
 
 
 def make(kind: type[Plugin]) -> Plugin:

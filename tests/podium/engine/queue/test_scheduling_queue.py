@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tools.kit.builders import make_pod
 
 from podium.engine.queue.scheduling_queue import Pending
 from podium.framework import Action, Interest, QueuedPod, Resource
 from podium.kube import Pod
 from tests.podium.engine.queue.queues import NODE_ADD, ByKey, ByLess, World, says
+from tools.kit.builders import make_pod
 
 ON_NODE_ADD = {"Fit": [Interest(Resource.NODE, Action.ADD)]}
 ON_OWN_LABEL = {"Fit": [Interest(Resource.POD, Action.UPDATE_POD_LABEL)]}

@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from aiohttp import web
-from tools.kit.builders import build
 
 from podium.kube import Node
+from tools.kit.builders import build
 
 Reply = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tools.testbed.certificates import CertificateAuthority
 
 from podium.config.durations import Duration
 from podium.load.settings import BasicAuth, Header, SourceSettings, Tls
 from podium.load.sources.http import LoadServer
 from podium.load.sources.sample import SourceError
 from tests.podium.load.sources.stand_in import StandIn, stand_in
+from tools.testbed.certificates import CertificateAuthority
 
 
 async def asked(server: StandIn, **settings: Any) -> tuple[int, bytes]:

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tools.kit.virtual_time import run_virtually
 
 from podium.config.durations import Duration
 from podium.kube import Node
@@ -19,6 +18,7 @@ from podium.load.series import NodeMatch, Series
 from podium.load.settings import SourceSettings
 from podium.load.sources import Telemetry
 from tests.podium.load.sources.stand_in import StandIn, node, stand_in, vector
+from tools.kit.virtual_time import run_virtually
 
 EPOCH = 1_000_000.0
 METRICS = SourceSettings(kind="metrics-server", refresh_interval=Duration.parse("30s"), max_age=Duration.parse("100s"))

@@ -7,14 +7,13 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from tools.kit.builders import build
-
 from podium.config.durations import Duration
 from podium.framework.clock import ManualClock
 from podium.kube import Node
 from podium.load.settings import SourceSettings
 from podium.load.sources.usage import NodeUsage, UsageSettings
 from tests.podium.load.sources.stand_in import StandIn, stand_in, vector
+from tools.kit.builders import build
 
 CPU = 'sum without (cpu, mode) (1 - rate(node_cpu_seconds_total{mode="idle"}[1m]))'
 MEMORY = "node_memory_MemTotal_bytes - node_memory_MemAvailable_bytes"

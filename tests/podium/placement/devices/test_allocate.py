@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.kit.effort import seeds
 
 from podium.kube.decode import decode_json
 from podium.kube.devices import DeviceClass, ResourceClaim
@@ -27,6 +26,7 @@ from tests.podium.placement.devices.worlds import (
     slice_,
     used,
 )
+from tools.kit.effort import seeds
 
 MEMORY = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("{{}}")) >= 0'
 M = f'device.attributes["{DRIVER}"].m'

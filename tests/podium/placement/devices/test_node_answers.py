@@ -6,8 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tools.kit.builders import build, make_cluster, make_node
-from tools.kit.effort import seeds
 
 from podium.cluster import Cluster
 from podium.framework.clock import ManualClock
@@ -38,6 +36,8 @@ from tests.podium.placement.devices.worlds import (
     slice_,
     used,
 )
+from tools.kit.builders import build, make_cluster, make_node
+from tools.kit.effort import seeds
 
 EVERYWHERE: Obj = {"allNodes": True}
 SHARED_MEMORY: Obj = {"allowMultipleAllocations": True, "capacity": {"mem": {"value": "8"}}}

@@ -10,7 +10,6 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tools.kit.builders import make_pod
 
 from podium.cluster.objects import Objects
 from podium.kube import ObjectMeta, ResourceClaim
@@ -18,6 +17,7 @@ from podium.kube.devices import Allocation, DeviceAllocation, DeviceRequestAlloc
 from podium.kube.extended_resources import claim_in_memory
 from podium.placement.devices.tally import DeviceID, DeviceTally
 from podium.placement.devices.uses import DeviceUses
+from tools.kit.builders import make_pod
 
 NANO = 10**9
 DEVICES = [DeviceID("drv.example.com", pool, name) for pool in ("p", "q") for name in ("d1", "d2")]

@@ -6,8 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
-from tools.kit.effort import seeds
 
 from podium.cluster import Cluster, NodeInfo, Nodes
 from podium.framework import Cycle, Status
@@ -20,6 +18,8 @@ from podium.plugins.dynamic_resources import DynamicResources
 from podium.plugins.dynamic_resources.plugin import NAME
 from tests.podium.placement.devices import worlds
 from tests.podium.placement.devices.worlds import device, random_world, slice_
+from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
+from tools.kit.effort import seeds
 
 CARD = "example.com/card"
 LABELS: tuple[dict[str, str], ...] = (

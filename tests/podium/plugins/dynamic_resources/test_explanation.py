@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
-from tools.kit.builders import build, make_node, make_pod
 
 from podium.engine.explain import explain
 from podium.kube import ResourceClaim
@@ -12,6 +11,7 @@ from podium.kube.devices import DeviceConstraint
 from tests.podium.placement.devices import worlds
 from tests.podium.placement.devices.worlds import DRIVER, device, numbered, request, selectors
 from tests.podium.plugins.dynamic_resources.test_scheduling import claim, class_of_devices, pod, slice_of
+from tools.kit.builders import build, make_node, make_pod
 
 
 def test_each_feasible_node_has_the_devices_it_would_give() -> None:

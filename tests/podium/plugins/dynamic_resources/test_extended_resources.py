@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
 
 from podium.framework import Resource, Status
 from podium.kube import DeviceClass, Pod, ResourceClaim
@@ -18,6 +17,7 @@ from tests.podium.placement.devices import worlds
 from tests.podium.placement.devices.worlds import device, selectors
 from tests.podium.plugins.ask import hint_of, raw_scores
 from tests.podium.plugins.dynamic_resources.test_scheduling import PREEMPTION, claim, class_of_devices, slice_of
+from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
 
 CARD = "example.com/card"
 ROOM: dict[str, Any] = {"cpu": "8", "memory": "8Gi", "pods": 9}

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import NodeInfo, Nodes
 from podium.config.durations import decode_hook
@@ -10,6 +9,7 @@ from podium.config.field import FieldPath
 from podium.framework import SKIP, Code, Cycle, Diagnosis, NodeStatuses, PluginError, Status
 from podium.kube import Pod
 from podium.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 CLUSTER = make_cluster([make_node("a"), make_node("b")])
 PLUGIN = make_plugin(DynamicResources, CLUSTER)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tools.kit.builders import build, make_node, make_pod
 
 from podium.framework import Status
 from podium.framework.waiting import DeviceWait
@@ -16,6 +15,7 @@ from podium.plugins.dynamic_resources import plugin as plugin_module
 from tests.podium.engine.schedulers import Launched, World
 from tests.podium.placement.devices import worlds
 from tests.podium.placement.devices.worlds import Obj, device, numbered, request, selectors
+from tools.kit.builders import build, make_node, make_pod
 
 PREEMPTION = "preemption: 0/{0} nodes are available: {0} Preemption is not helpful for scheduling."
 A = f'device.attributes["{worlds.DRIVER}"]'

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tools.kit.builders import make_pod
-
 from podium.kube import Pod
+from tools.kit.builders import make_pod
 
 ZONE = "topology.kubernetes.io/zone"
 Data = dict[str, Any]

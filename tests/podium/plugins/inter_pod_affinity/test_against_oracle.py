@@ -7,7 +7,6 @@ import random
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import build, make_plugin
 
 from podium.cluster import Cluster, Nodes
 from podium.framework import SKIP, Cycle
@@ -16,6 +15,7 @@ from podium.plugins.inter_pod_affinity import InterPodAffinity
 from tests.podium.plugins import ask
 from tests.podium.plugins.inter_pod_affinity import oracle
 from tests.podium.plugins.pod_worlds import SEEDS, World, disturb, random_trial, random_world
+from tools.kit.builders import build, make_plugin
 
 UNHURRIED = settings(deadline=None)
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
 
 from podium.framework import Action, Resource
 from podium.kube import Node, Pod
@@ -16,6 +15,7 @@ from podium.plugins.inter_pod_affinity import InterPodAffinity
 from tests.podium.plugins.ask import events_of, hint_of
 from tests.podium.plugins.inter_pod_affinity.terms import ZONE, Data, affinity, app_pod, term
 from tests.podium.plugins.pod_worlds import random_labels, random_pod
+from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
 
 PLUGIN = make_plugin(InterPodAffinity, make_cluster([]))
 AFTER_POD = hint_of(PLUGIN, Resource.POD)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Nodes
 from podium.framework import SKIP, Cycle, Status
@@ -18,6 +17,7 @@ from podium.plugins.inter_pod_affinity.preferred import spread_out
 from tests.podium.plugins.ask import raw_scores
 from tests.podium.plugins.inter_pod_affinity.oracle import normalized
 from tests.podium.plugins.inter_pod_affinity.terms import ZONE, affinity, app_pod, term, weighted
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 NODES = [make_node(f"n{number}", labels={ZONE: f"z{number}"}) for number in range(1, 5)]
 

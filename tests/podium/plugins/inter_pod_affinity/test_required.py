@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Nodes
 from podium.framework import SKIP, Code, Cycle, Status
@@ -13,6 +12,7 @@ from podium.kube import Namespace, Pod
 from podium.plugins.inter_pod_affinity import InterPodAffinity
 from tests.podium.plugins.ask import refusals, refused
 from tests.podium.plugins.inter_pod_affinity.terms import ZONE, Data, affinity, app_pod, term
+from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
 
 AFFINITY = (Code.UNRESOLVABLE, ("node(s) didn't match pod affinity rules",))
 ANTI_AFFINITY = (Code.UNSCHEDULABLE, ("node(s) didn't match pod anti-affinity rules",))

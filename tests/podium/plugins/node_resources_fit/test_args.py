@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.kit.builders import build
 
 from podium.config.field import FieldPath
 from podium.plugins.node_resources_fit import NodeResourcesFitArgs
+from tools.kit.builders import build
 
 
 def errors_of(args: dict[str, Any]) -> list[str]:

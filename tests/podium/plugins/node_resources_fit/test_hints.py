@@ -3,12 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.framework import Action, Resource
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from tests.podium.plugins.ask import events_of, hint_of
 from tests.podium.plugins.resource_worlds import GPU
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 PLUGIN = make_plugin(NodeResourcesFit, make_cluster([]), ignoredResources=[GPU])
 AFTER_POD = hint_of(PLUGIN, Resource.POD)

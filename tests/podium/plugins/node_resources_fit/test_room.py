@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Cluster, Nodes
 from podium.framework import Code, Cycle, PluginError
@@ -23,6 +22,7 @@ from tests.podium.plugins.resource_worlds import (
     used_on,
     worlds,
 )
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 
 def judged(allocatable: dict[str, Any], used: dict[str, Any], wanted: dict[str, Any], **args: Any) -> Any:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Cluster, Nodes
 from podium.framework import Cycle
@@ -25,6 +24,7 @@ from tests.podium.plugins.resource_worlds import (
     used_on,
     worlds,
 )
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 Points = list[tuple[int, int]]
 RISING: Points = [(0, 0), (100, 10)]

@@ -6,6 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from podium.cluster import Cluster, NodeInfo, Nodes
+from podium.framework import SKIP, Action, Code, Cycle, Resource, Status
+from podium.kube import Pod
+from podium.plugins.node_volume_limits import NodeVolumeLimits
 from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 from tools.kit.storage import (
     claim_volume,
@@ -19,11 +24,6 @@ from tools.kit.storage import (
     pod_using,
     pod_with,
 )
-
-from podium.cluster import Cluster, NodeInfo, Nodes
-from podium.framework import SKIP, Action, Code, Cycle, Resource, Status
-from podium.kube import Pod
-from podium.plugins.node_volume_limits import NodeVolumeLimits
 
 DRIVER = "csi.example.test"
 EBS = "ebs.csi.aws.com"

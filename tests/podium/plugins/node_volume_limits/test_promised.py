@@ -6,13 +6,13 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_cluster, make_handle
-from tools.kit.effort import examples
-from tools.kit.storage import claim_volume, ephemeral_volume, make_claim, make_class, make_volume, owned_by, pod_with
 
 from podium.framework import Handle
 from podium.kube import Pod
 from podium.plugins.node_volume_limits.promised import PromisedVolumes
+from tools.kit.builders import make_cluster, make_handle
+from tools.kit.effort import examples
+from tools.kit.storage import claim_volume, ephemeral_volume, make_claim, make_class, make_volume, owned_by, pod_with
 
 PODS = [
     pod_with(claim_volume("a", "v"), name="one"),

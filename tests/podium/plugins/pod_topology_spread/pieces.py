@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools.kit.builders import make_node, make_pod
-
 from podium.kube import Node, Pod
+from tools.kit.builders import make_node, make_pod
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

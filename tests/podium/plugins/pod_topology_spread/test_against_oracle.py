@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
-from tools.kit.builders import build, make_plugin
 
 from podium.cluster import Cluster, Nodes
 from podium.framework import SKIP, Cycle
@@ -24,6 +23,7 @@ from tests.podium.plugins.pod_worlds import (
     random_trial,
     random_world,
 )
+from tools.kit.builders import build, make_plugin
 
 UNHURRIED = settings(deadline=None)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from tools.kit.builders import build, make_cluster, make_plugin, make_pod
 
 from podium.cluster import Cluster, Nodes
 from podium.framework import SKIP, Cycle
@@ -15,6 +14,7 @@ from podium.plugins.pod_topology_spread import PodTopologySpread
 from podium.plugins.pod_topology_spread.default_selector import DefaultSelectors
 from tests.podium.plugins.ask import refusals, refused
 from tests.podium.plugins.pod_topology_spread.pieces import ZONE, Data, hard, host, spreading, webs
+from tools.kit.builders import build, make_cluster, make_plugin, make_pod
 
 NODES = [host("n1", "z1"), host("n2", "z2")]
 

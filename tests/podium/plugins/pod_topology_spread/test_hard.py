@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Nodes
 from podium.framework import SKIP, Code, Cycle, Status
@@ -13,6 +12,7 @@ from podium.kube import Node, Pod
 from podium.plugins.pod_topology_spread import PodTopologySpread
 from tests.podium.plugins.ask import refusals, refused
 from tests.podium.plugins.pod_topology_spread.pieces import HOSTNAME, ZONE, Data, hard, host, soft, spreading, web, webs
+from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
 
 UNEVEN = (Code.UNSCHEDULABLE, ("node(s) didn't match pod topology spread constraints",))
 NO_LABEL = (Code.UNRESOLVABLE, ("node(s) didn't match pod topology spread constraints (missing required label)",))

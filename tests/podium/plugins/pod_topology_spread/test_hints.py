@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 from podium.framework import Action, Resource
 from podium.kube import Node, Pod
 from podium.plugins.pod_topology_spread import PodTopologySpread
 from tests.podium.plugins.ask import events_of, hint_of
 from tests.podium.plugins.pod_topology_spread.pieces import HOSTNAME, Data, hard, host, soft, spreading, web
+from tools.kit.builders import make_cluster, make_plugin, make_pod
 
 PLUGIN = make_plugin(PodTopologySpread, make_cluster([]))
 AFTER_POD = hint_of(PLUGIN, Resource.POD)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
 
 from podium.cluster import Nodes
 from podium.framework import SKIP, Cycle, Status
@@ -20,6 +19,7 @@ from podium.plugins.pod_topology_spread import PodTopologySpread
 from podium.plugins.pod_topology_spread.soft import natural_logarithm, rounded
 from tests.podium.plugins.ask import raw_scores
 from tests.podium.plugins.pod_topology_spread.pieces import HOSTNAME, ZONE, Data, hard, host, soft, spreading, web, webs
+from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
 
 NODES = [host("n1", "z1"), host("n2", "z2")]
 SERVICE = build(Service, {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": {"app": "web"}}})

@@ -9,6 +9,12 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+
+from podium.cluster import Cluster, Nodes
+from podium.framework import SKIP, Cycle, Handle, Status
+from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
+from podium.plugins.volume_binding import VolumeBinding, VolumeBindingArgs
+from podium.testing.memory_writer import MemoryWriter
 from tools.kit.builders import make_cluster, make_handle, make_node, make_plugin
 from tools.kit.storage import (
     HOSTNAME,
@@ -21,12 +27,6 @@ from tools.kit.storage import (
     pod_using,
     pod_with,
 )
-
-from podium.cluster import Cluster, Nodes
-from podium.framework import SKIP, Cycle, Handle, Status
-from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
-from podium.plugins.volume_binding import VolumeBinding, VolumeBindingArgs
-from podium.testing.memory_writer import MemoryWriter
 
 STATIC = make_class("static", provisioner="kubernetes.io/no-provisioner")
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"

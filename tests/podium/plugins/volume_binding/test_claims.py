@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from podium.framework import SKIP, Cycle, Status
+from podium.kube import Pod
+from podium.plugins.volume_binding import VolumeBinding
+from podium.plugins.volume_binding.claims import PodClaims, claims_of
 from tools.kit.builders import make_cluster, make_node, make_plugin
 from tools.kit.storage import (
     claim_volume,
@@ -16,11 +21,6 @@ from tools.kit.storage import (
     pod_using,
     pod_with,
 )
-
-from podium.framework import SKIP, Cycle, Status
-from podium.kube import Pod
-from podium.plugins.volume_binding import VolumeBinding
-from podium.plugins.volume_binding.claims import PodClaims, claims_of
 
 GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 NOT_BOUND = "pod has unbound immediate PersistentVolumeClaims"

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from podium.cluster import Cluster
+from podium.framework import Action, Resource
+from podium.kube import Pod
+from podium.plugins.volume_binding import VolumeBinding
 from tools.kit.builders import make_plugin
 from tools.kit.storage import (
     ZONE,
@@ -17,11 +22,6 @@ from tools.kit.storage import (
     make_driver,
     pod_with,
 )
-
-from podium.cluster import Cluster
-from podium.framework import Action, Resource
-from podium.kube import Pod
-from podium.plugins.volume_binding import VolumeBinding
 
 
 def test_it_wakes_for_everything_that_storage_depends_on() -> None:

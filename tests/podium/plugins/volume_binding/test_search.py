@@ -9,6 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from kubecel.quantity import parse
+from podium.cluster import Cluster, Nodes
+from podium.framework import SKIP, Cycle, PluginError, Status
+from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
+from podium.plugins.volume_binding import VolumeBinding
+from podium.plugins.volume_binding.choice import choose
+from podium.plugins.volume_binding.claims import PodClaims, claims_of
 from tools.kit.builders import make_cluster, make_node, make_plugin
 from tools.kit.storage import (
     HOSTNAME,
@@ -23,14 +31,6 @@ from tools.kit.storage import (
     node_selector,
     pod_using,
 )
-
-from kubecel.quantity import parse
-from podium.cluster import Cluster, Nodes
-from podium.framework import SKIP, Cycle, PluginError, Status
-from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
-from podium.plugins.volume_binding import VolumeBinding
-from podium.plugins.volume_binding.choice import choose
-from podium.plugins.volume_binding.claims import PodClaims, claims_of
 
 OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"

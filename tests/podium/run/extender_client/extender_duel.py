@@ -18,16 +18,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.parity.scheduler_log import (
-    BOUND_POD_DELETED,
-    FLAGS,
-    PENDING_POD_DELETED,
-    POD_BOUND,
-    VERBOSITY,
-    Attempt,
-    SchedulerLog,
-)
-from tools.testbed.apiclient import ApiError
 
 from podium.config import load_config
 from podium.engine import scheduler as engine
@@ -39,7 +29,17 @@ from podium.plugins import load_registry
 from podium.run.extender_client.http_extender import build_extenders
 from podium.testing.memory_writer import MemoryWriter
 from tests.podium.run.extender_client.extender_server import ExtenderServer, Misdeed, Reply, Seen, hang, hang_up, write
+from tools.parity.scheduler_log import (
+    BOUND_POD_DELETED,
+    FLAGS,
+    PENDING_POD_DELETED,
+    POD_BOUND,
+    VERBOSITY,
+    Attempt,
+    SchedulerLog,
+)
 from tools.testbed import ControlPlane
+from tools.testbed.apiclient import ApiError
 
 Obj = dict[str, Any]
 Config = Callable[[str], Obj]

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.config import load_config
 from podium.config.durations import Duration
@@ -20,6 +19,7 @@ from podium.run.extender_client.http_extender import HttpExtender, build_extende
 from podium.run.extender_client.messages import ObjectTexts
 from tests.podium.engine.schedulers import World
 from tests.podium.run.extender_client.extender_server import ExtenderServer, Misdeed, Reply, drip, hang, hang_up, write
+from tools.kit.builders import make_node, make_pod
 
 NODES = [make_node("n1"), make_node("n2"), make_node("n3")]
 TEXTS = ObjectTexts(lambda _key: None, lambda _name: None)

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
 
 from podium.framework.extender import ChosenVictims, ExtenderError, Filtered, Victims
 from podium.run.extender_client.messages import (
@@ -19,6 +18,7 @@ from podium.run.extender_client.messages import (
     host_scores,
     preemption_args,
 )
+from tools.kit.builders import make_node, make_pod
 
 POD = make_pod(requests={"cpu": "1"})
 

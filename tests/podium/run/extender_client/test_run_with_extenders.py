@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools.testbed.objects import make_node, make_pod
-
 from tests.podium.run.extender_client.extender_server import ExtenderServer
 from tools.testbed import ControlPlane
+from tools.testbed.objects import make_node, make_pod
 
 
 def extender(server: ExtenderServer, **more: Any) -> dict[str, Any]:

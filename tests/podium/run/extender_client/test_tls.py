@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
-from tools.testbed.certificates import CertificateAuthority
 
 from podium.config.types import ExtenderConfig, ExtenderTLS
 from podium.framework.extender import ExtenderError
 from podium.run.extender_client.http_extender import ExtenderSettingsError, HttpExtender
 from podium.run.extender_client.messages import ObjectTexts
 from tests.podium.run.extender_client.extender_server import ExtenderServer
+from tools.kit.builders import make_node, make_pod
+from tools.testbed.certificates import CertificateAuthority
 
 TEXTS = ObjectTexts(lambda _key: None, lambda _name: None)
 

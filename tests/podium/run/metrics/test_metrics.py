@@ -9,8 +9,6 @@ from itertools import count
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
-from tools.kit.pod_group_worlds import PodGroupWorld, group_members, pod_group
 
 from podium.client import ApiResource, Client, Reflector, load_access
 from podium.cluster import NodeInfo
@@ -22,6 +20,8 @@ from podium.serving.families import Histograms
 from tests.podium.engine.schedulers import World
 from tests.podium.engine.test_binding import Hold, held
 from tests.podium.run.metrics.exposition import Family, families_of
+from tools.kit.builders import make_node, make_pod
+from tools.kit.pod_group_worlds import PodGroupWorld, group_members, pod_group
 from tools.testbed import ControlPlane
 
 SMALL, BIG = {"cpu": "100m"}, {"cpu": 10}

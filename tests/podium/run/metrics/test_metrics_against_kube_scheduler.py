@@ -13,14 +13,14 @@ from collections.abc import Callable
 from itertools import count
 
 import pytest
-from tools.kit.builders import make_node, make_pod
-from tools.testbed.processes import Component
 
 from podium.framework import ManualClock
 from podium.run.metrics.registry import Metrics
 from tests.podium.engine.schedulers import World
 from tests.podium.run.metrics.exposition import Family, families_of
+from tools.kit.builders import make_node, make_pod
 from tools.testbed import ControlPlane
+from tools.testbed.processes import Component
 
 SMALL, BIG, LARGE = {"cpu": "100m"}, {"cpu": "10"}, {"cpu": "1900m"}
 

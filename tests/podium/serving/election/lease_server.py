@@ -10,9 +10,9 @@ import random
 from typing import Any
 
 import msgspec
-from tools.kit.virtual_time import outside
 
 from podium.client import ApiError, TimedOut, Unreachable
+from tools.kit.virtual_time import outside
 
 
 class LeaseServer:

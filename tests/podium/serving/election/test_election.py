@@ -7,12 +7,12 @@ from typing import Any, cast
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from tools.kit.effort import examples
-from tools.kit.virtual_time import VirtualProcess, outside, run_virtually
 
 from podium.client import Client
 from podium.serving.election.election import Election, ElectionSettings, LeadershipLost, NotLeading
 from tests.podium.serving.election.lease_server import LeaseServer, Network
+from tools.kit.effort import examples
+from tools.kit.virtual_time import VirtualProcess, outside, run_virtually
 
 LEASE, RENEW, RETRY = 15.0, 10.0, 2.0
 

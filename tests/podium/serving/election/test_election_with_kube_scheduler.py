@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.testbed.apiclient import ApiError
-from tools.testbed.processes import Component
 
 import podium
 from podium.client import Access, Client, load_access
@@ -23,6 +21,8 @@ from podium.serving.election.blocked_loop import BlockedLoopRenewal
 from podium.serving.election.election import Election, ElectionSettings
 from podium.serving.events.recorder import EventRecorder
 from tools.testbed import ControlPlane
+from tools.testbed.apiclient import ApiError
+from tools.testbed.processes import Component
 
 SCHEDULER_LEASE = "kube-scheduler"
 ELECTING = (

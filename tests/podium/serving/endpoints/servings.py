@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import aiohttp
 from aiohttp import web
-from tools.testbed.certificates import KeyPair
 
 from podium.framework import ManualClock
 from podium.run.metrics.registry import Metrics
 from podium.serving.endpoints.server import AccessControl, Endpoints, EndpointServer
+from tools.testbed.certificates import KeyPair
 
 LOOPBACK = "127.0.0.1"
 CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

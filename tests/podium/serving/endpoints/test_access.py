@@ -13,7 +13,6 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from tools.testbed.certificates import CertificateAuthority, KeyPair
 
 from podium.client import Access, Client
 from podium.serving.certificate import SelfSigned
@@ -22,6 +21,7 @@ from podium.serving.endpoints.client_certificates import CONFIG_MAP, ClientAutho
 from podium.serving.tls import ServingTls
 from tests.podium.serving.endpoints.servings import LOOPBACK, Reply, ask, served
 from tools.testbed import ControlPlane
+from tools.testbed.certificates import CertificateAuthority, KeyPair
 
 
 @asynccontextmanager

@@ -11,8 +11,6 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp import web
-from tools.kit.builders import make_node, make_pod
-from tools.testbed.apiclient import ApiClient
 
 from podium.client import Access, Client, load_access
 from podium.framework import ManualClock
@@ -21,7 +19,9 @@ from podium.serving.events import recorder as events
 from podium.serving.events import sender as event_sender
 from podium.serving.events.event_object import cut_note
 from podium.serving.events.recorder import EventRecorder, failed_scheduling, preempted, scheduled
+from tools.kit.builders import make_node, make_pod
 from tools.testbed import ControlPlane
+from tools.testbed.apiclient import ApiClient
 
 Event = dict[str, Any]
 

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.effort import examples
 
 from podium.framework.clock import ManualClock
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.http.handler import RequestHandler
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse
+from tools.kit.effort import examples
 
 SCALARS = st.one_of(
     st.none(),

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.testbed.wire_numbers import NUMBERS_PATH, wire_numbers
 
 from podium.framework.clock import ManualClock
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.http.handler import RequestHandler
 from podium_cluster.apiserver.http.protobuf import MEDIA_TYPE, ProtobufError, decode
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse
+from tools.testbed.wire_numbers import NUMBERS_PATH, wire_numbers
 
 
 def varint(value: int) -> bytes:

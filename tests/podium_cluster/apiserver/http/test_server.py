@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from tools.testbed.apiclient import ApiError
 
 from podium_cluster.apiserver.http.server import MOST_HEADERS, MOST_WARNED, warning_headers
 from tests.podium_cluster.apiserver.server import EmbeddedServer
+from tools.testbed.apiclient import ApiError
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tools.testbed.apiclient import ApiError
-from tools.testbed.cluster import ControlPlane
 
 from podium.framework import ManualClock
 from podium.kube.nulls import without_null_fields
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.kinds import WORKLOAD_KINDS, built_in
+from tools.testbed.apiclient import ApiError
+from tools.testbed.cluster import ControlPlane
 
 VERSION = "scheduling.k8s.io/v1alpha2"
 GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")

@@ -3,13 +3,13 @@
 from typing import Any
 
 import msgspec
-from tools.testbed.cluster import ControlPlane
 
 from podium_cluster.apiserver.kind import Kinds
 from podium_cluster.apiserver.kinds import BUILT_IN
 from podium_cluster.apiserver.presentation.openapi import OpenApi
 from podium_cluster.apiserver.schema.custom import custom_kinds
 from tests.podium_cluster.apiserver.schema.custom_cases import definition
+from tools.testbed.cluster import ControlPlane
 
 
 def document(api: OpenApi, path: str) -> Any:

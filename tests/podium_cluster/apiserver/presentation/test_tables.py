@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 import yaml
-from tools.testbed.apiclient import ApiClient
 
 from podium_cluster.apiserver.presentation.json_path import JsonPath, JsonPathError
 from podium_cluster.apiserver.presentation.tables import table
 from podium_cluster.apiserver.table_cells import human_duration
 from tools.testbed import ControlPlane
+from tools.testbed.apiclient import ApiClient
 
 FOLDER = Path(__file__).parent
 AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.testbed.apiclient import ApiError
-from tools.testbed.cluster import ControlPlane
 
 from podium_cluster.apiserver.errors import StatusError, bad_request, invalid
 from podium_cluster.apiserver.schema import DecodingError
 from podium_cluster.apiserver.schema.custom import CustomKind, custom_kinds
 from tests.podium_cluster.apiserver.schema.custom_cases import definition, struct, things
+from tools.testbed.apiclient import ApiError
+from tools.testbed.cluster import ControlPlane
 
 PATH = "/apis/example.com/v1/namespaces/default/things"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

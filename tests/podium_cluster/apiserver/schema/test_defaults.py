@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.testbed.cluster import ControlPlane
 
 from podium_cluster.apiserver.kinds import built_in
 from podium_cluster.apiserver.schema import schema_of
 from tests.podium_cluster.apiserver.schema.default_cases import OTHERS, PODS, WORKLOADS, Object, container, pod
+from tools.testbed.cluster import ControlPlane
 
 # What comes from admission, allocation and the strategies of kinds, not from defaults.
 ALLOCATED: dict[str, set[str]] = {

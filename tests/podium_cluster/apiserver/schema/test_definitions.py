@@ -5,8 +5,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.testbed.apiclient import ApiError
-from tools.testbed.cluster import ControlPlane
 
 from podium_cluster.apiserver.errors import invalid
 from podium_cluster.apiserver.kinds import built_in
@@ -20,6 +18,8 @@ from tests.podium_cluster.apiserver.schema.custom_cases import (
     definition,
     struct,
 )
+from tools.testbed.apiclient import ApiError
+from tools.testbed.cluster import ControlPlane
 
 KIND = built_in("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 

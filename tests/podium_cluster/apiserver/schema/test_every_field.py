@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from tools.testbed.apiclient import ApiError
-from tools.testbed.cluster import ControlPlane
 
 from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.kinds import BUILT_IN
 from podium_cluster.apiserver.schema import DecodingError, FieldType, schema_of
+from tools.testbed.apiclient import ApiError
+from tools.testbed.cluster import ControlPlane
 
 # A number for what is a string, and so on; lists and structs get a text.
 WRONG = {"string": 5, "boolean": 5, "number": True, "scalar": {}}

@@ -2,13 +2,12 @@
 
 import json
 
-from tools.testbed.build import KUBERNETES_VERSION
-from tools.testbed.cluster import ControlPlane
-from tools.testbed.field_facts import FACTS_PATH, OF_ALL_KINDS, field_facts
-
 from podium_cluster.apiserver.kinds import POD, built_in
 from podium_cluster.apiserver.schema import schema_of
 from podium_cluster.apiserver.schema.fields import facts_version, type_facts
+from tools.testbed.build import KUBERNETES_VERSION
+from tools.testbed.cluster import ControlPlane
+from tools.testbed.field_facts import FACTS_PATH, OF_ALL_KINDS, field_facts
 
 
 def test_the_facts_file_is_what_the_server_says(testbed_programs: None) -> None:

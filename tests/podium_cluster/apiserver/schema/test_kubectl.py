@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tools.testbed.cluster import ControlPlane
 
 from tests.podium_cluster.apiserver.kubectl import Kubectl, printed
 from tests.podium_cluster.apiserver.schema.custom_cases import definition, struct
 from tests.podium_cluster.apiserver.server import EmbeddedServer
+from tools.testbed.cluster import ControlPlane
 
 DEPLOYMENT = {
     "apiVersion": "apps/v1",

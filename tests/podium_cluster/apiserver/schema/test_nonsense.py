@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.effort import examples
 
 from podium_cluster.apiserver.kinds import built_in
 from podium_cluster.apiserver.schema import DecodingError, schema_of
@@ -14,6 +13,7 @@ from podium_cluster.apiserver.schema.custom import custom_kinds
 from podium_cluster.apiserver.schema.definitions import definition_causes
 from tests.podium_cluster.apiserver.schema.custom_cases import definition
 from tests.podium_cluster.apiserver.schema.default_cases import OTHERS, PODS, WORKLOADS
+from tools.kit.effort import examples
 
 NONSENSE: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, 0, -1, 1.5, 10**30, "", "x", "1", [], [None], ["x"], {}, {"x": None}, {"a": {}}]

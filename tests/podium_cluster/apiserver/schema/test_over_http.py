@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from tools.testbed.apiclient import ApiClient
-from tools.testbed.cluster import ControlPlane
-from tools.testbed.connections import ConnectionPool
 
 from tests.podium_cluster.apiserver.schema.custom_cases import definition, struct
 from tests.podium_cluster.apiserver.server import EmbeddedServer
+from tools.testbed.apiclient import ApiClient
+from tools.testbed.cluster import ControlPlane
+from tools.testbed.connections import ConnectionPool
 
 SCHEMA = struct(
     spec=struct(size={"type": "integer", "minimum": 1, "default": 2}, name={"type": "string"}),

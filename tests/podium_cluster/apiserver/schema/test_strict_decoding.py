@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from tools.testbed.apiclient import ApiError
-from tools.testbed.cluster import ControlPlane
 
 from podium_cluster.apiserver.kinds import POD, built_in
 from podium_cluster.apiserver.schema import DecodingError, schema_of
 from podium_cluster.apiserver.schema.fields import type_names
+from tools.testbed.apiclient import ApiError
+from tools.testbed.cluster import ControlPlane
 
 SPEC = """
 "nodeName":5|"priority":"5"|"priority":5.5|"priority":5.0|"priority":1e2|"priority":99999999999|"hostNetwork":"x"

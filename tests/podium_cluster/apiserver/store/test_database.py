@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from tools.testbed.apiclient import ApiError
 
 from podium.framework.clock import ManualClock
 from podium_cluster.apiserver.api import EmbeddedApi
@@ -18,6 +17,7 @@ from podium_cluster.apiserver.kinds import built_in
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse
 from podium_cluster.apiserver.store.database import Database, DatabaseError, Row
 from tests.podium_cluster.apiserver.server import EmbeddedServer
+from tools.testbed.apiclient import ApiError
 
 CONFIG_MAP = built_in("v1", "ConfigMap")
 DEFINITION = built_in("apiextensions.k8s.io/v1", "CustomResourceDefinition")

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.effort import examples
 
 from podium.framework.clock import ManualClock
 from podium_cluster.apiserver.api import EmbeddedApi
@@ -18,6 +17,7 @@ from podium_cluster.apiserver.messages import ApiRequest
 from podium_cluster.apiserver.store.object_store import ObjectStore
 from podium_cluster.apiserver.store.selection import ALL, selection
 from podium_cluster.apiserver.store.watcher import INITIAL_EVENTS_END, Watcher, WatchRequest
+from tools.kit.effort import examples
 
 CONFIG_MAP = built_in("v1", "ConfigMap")
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
-from tools.fuzz.limits import cpu_limit
 
 from podium.framework.clock import ManualClock
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.http.handler import RequestHandler
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse
 from podium_cluster.apiserver.writes.patches.apply import MOST_VALUES
+from tools.fuzz.limits import cpu_limit
 
 Object = dict[str, Any]
 PODS: Final = "/api/v1/namespaces/default/pods"

@@ -7,8 +7,6 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_handle, make_node, make_pod
-from tools.kit.effort import examples
 
 from podium.cluster import Cluster
 from podium.engine.decide import NodeSearch
@@ -21,6 +19,8 @@ from podium.kube import Node, Pod
 from podium_plugins.pigeon import PigeonHoling
 from tests.podium.engine.answer_cache.test_fast_is_slow import World, account
 from tests.podium.framework.runtimes import setup
+from tools.kit.builders import make_handle, make_node, make_pod
+from tools.kit.effort import examples
 
 PLUGINS = ("SafeOverload", "SafeBalance", "Congestion")
 TEXTS = ("nan", "-1", "N/A", "", "100", "900", "2500", "3900.5")

@@ -14,8 +14,6 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tools.kit.builders import make_handle
-from tools.kit.effort import examples
 
 from podium.cluster import Cluster
 from podium.config import load_config
@@ -33,6 +31,8 @@ from podium_plugins.sy_sched.profiles import RESOURCE as SECCOMP_PROFILES
 from tests.podium.engine.answer_cache.test_fast_is_slow import World, account
 from tests.podium_plugins.sy_sched.test_plugin import localhost, profile
 from tests.together.network_worlds import PLACES, REGIONS, ZONES, located, make_app_group, make_topology, of_workload
+from tools.kit.builders import make_handle
+from tools.kit.effort import examples
 
 PLUGINS = ("NetworkOverhead", "SySched", "NodeMetadata", "PodState")
 REGISTRY = load_registry()

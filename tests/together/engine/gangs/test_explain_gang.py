@@ -6,8 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node
-from tools.kit.pod_group_worlds import GANGS, TOPOLOGY, group_members, pod_group
 
 from podium.config import SchedulerConfig
 from podium.config.feature_gates import NO_GATES, Gates
@@ -15,6 +13,8 @@ from podium.engine.explain import Explanation, Outcome, explain
 from podium.kube import decode_documents
 from podium_plugins.coscheduling import Coscheduling
 from tests.podium.framework.runtimes import REGISTRY, setup
+from tools.kit.builders import make_node
+from tools.kit.pod_group_worlds import GANGS, TOPOLOGY, group_members, pod_group
 
 
 def config() -> SchedulerConfig:

@@ -6,13 +6,13 @@ import random
 from typing import Any
 
 import pytest
-from tools.kit.builders import make_node, make_pod
-from tools.kit.effort import seeds
 
 from podium.framework import Cycle, Plugin, Status
 from tests.podium.engine.schedulers import Launched, on
 from tests.podium.framework.runtimes import answering
 from tests.together.gang_worlds import GangWorld, make_group, member, members
+from tools.kit.builders import make_node, make_pod
+from tools.kit.effort import seeds
 
 ROOM_FOR_ONE = "0/1 nodes are available: 1 Insufficient cpu."
 NO_VICTIMS = (

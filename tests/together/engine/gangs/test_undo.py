@@ -6,12 +6,12 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.kit.builders import make_node
-from tools.kit.effort import examples
 
 from podium.kube import Node, Pod
 from tests.podium.cluster.test_undo import contents
 from tests.together.gang_worlds import GangWorld, make_group, member
+from tools.kit.builders import make_node
+from tools.kit.effort import examples
 
 ANTI = {
     "affinity": {

@@ -9,13 +9,12 @@ import argparse
 import json
 import sys
 
-from tools.testbed.availability import TestbedUnavailable
-from tools.testbed.cluster import ControlPlane
-
 from tests.podium_cluster.apiserver.contract.session import Server, Session
 from tests.podium_cluster.apiserver.schema.rules.comparison import compare
 from tests.podium_cluster.apiserver.schema.rules.generated import rule_cases
 from tests.podium_cluster.apiserver.server import EmbeddedServer
+from tools.testbed.availability import TestbedUnavailable
+from tools.testbed.cluster import ControlPlane
 
 SHOWN = 20
 

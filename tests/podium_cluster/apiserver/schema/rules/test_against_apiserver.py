@@ -5,12 +5,11 @@
 
 from contextlib import closing
 
-from tools.testbed.cluster import ControlPlane
-
 from tests.podium_cluster.apiserver.contract.session import Server, Session
 from tests.podium_cluster.apiserver.schema.rules.comparison import compare
 from tests.podium_cluster.apiserver.schema.rules.generated import rule_cases
 from tests.podium_cluster.apiserver.server import EmbeddedServer
+from tools.testbed.cluster import ControlPlane
 
 COUNT = 40
 SEED = 36

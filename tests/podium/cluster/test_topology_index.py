@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tools.kit.builders import build, make_node
-from tools.kit.storage import HOSTNAME, ZONE, make_volume, node_selector
 
 from podium.cluster import Cluster, Nodes
-from podium.cluster.reach_index import ANYWHERE, ReachIndex, Where, matches, where_reachable, where_selected
+from podium.cluster.topology_index import ANYWHERE, ReachIndex, Where, matches, where_reachable, where_selected
 from podium.kube import NodeSelector
 from podium.kube.selector import Requirement
+from tools.kit.builders import build, make_node
+from tools.kit.storage import HOSTNAME, ZONE, make_volume, node_selector
 
 LABELS = st.fixed_dictionaries(
     {}, optional={HOSTNAME: st.sampled_from("abc"), ZONE: st.sampled_from(["z1", "z2"]), "disk": st.just("")}
