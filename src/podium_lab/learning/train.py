@@ -62,7 +62,7 @@ class Training(NamedTuple):
         return Scorer(np.array(self.start), OFFSET, SCALE, PlacementNetwork(form.network(numbers)))
 
 
-class Trial(NamedTuple):
+class WeightsTrial(NamedTuple):
     """Some candidates to be tried in a generation."""
 
     training: Training
@@ -90,7 +90,9 @@ def train(
     while search.generation < training.generations:
         tried = candidates(search)
         share = max(1, len(tried) // (4 * workers))
-        trials = [Trial(training, search.generation, tuple(tried[i : i + share])) for i in range(0, len(tried), share)]
+        trials = [
+            WeightsTrial(training, search.generation, tuple(tried[i : i + share])) for i in range(0, len(tried), share)
+        ]
         figures = np.concatenate(list(perform(try_out, trials, workers, engine)))
         search = advance(search, tried, figures)
         if saved is not None:
@@ -99,7 +101,7 @@ def train(
     return search
 
 
-def try_out(trial: Trial) -> Floats:
+def try_out(trial: WeightsTrial) -> Floats:
     """The figure of each candidate: mean allocation in percent."""
     training, generation = trial.training, trial.generation
     protocols = training.the_form.protocols

@@ -19,7 +19,7 @@ from podium.kube import Node, Taint
 from podium_lab.simulator.distributions import Draw, sampler
 from podium_lab.simulator.live_pods import LivePod, LivePods
 from podium_lab.simulator.nodes import make_nodes
-from podium_lab.simulator.pod_lives import PodLives
+from podium_lab.simulator.pod_lives import SimulatedPodLives
 from podium_lab.simulator.reading import LoadedScenario, Source
 from podium_lab.simulator.scenario import Fault, ScenarioError
 from podium_lab.simulator.timeline import EventTimeline, SimulatedClock
@@ -77,7 +77,7 @@ class NodeFaults:
         cluster: Cluster,
         intake: Intake,
         pods: LivePods,
-        lives: PodLives,
+        lives: SimulatedPodLives,
         source: Source,
     ) -> None:
         self._clock = clock

@@ -17,7 +17,7 @@ from podium.kube import Condition, PodStatus
 from podium.kube.meta import format_time
 from podium_lab.simulator.distributions import Draw
 from podium_lab.simulator.live_pods import LivePod, LivePods
-from podium_lab.simulator.pod_classes import PodCounts
+from podium_lab.simulator.pod_classes import ClassCounts
 from podium_lab.simulator.pods import FOREVER, PodArrival
 from podium_lab.simulator.qos_figures import QosFigures
 from podium_lab.simulator.rewards import RewardGiver
@@ -26,7 +26,7 @@ from podium_lab.simulator.timeline import EventTimeline, SimulatedClock
 Evicted = Literal["restart", "resume", "lost"]
 
 
-class PodLives:
+class SimulatedPodLives:
     """What happens to the pods of a run, whatever the scheduler does with them."""
 
     def __init__(
@@ -73,7 +73,7 @@ class PodLives:
         self._submit(arrival, cell, arrival.lifetime, 0, traits)
 
     def _submit(
-        self, arrival: PodArrival, cell: PodCounts, remaining: float, incarnation: int, traits: tuple[float, ...]
+        self, arrival: PodArrival, cell: ClassCounts, remaining: float, incarnation: int, traits: tuple[float, ...]
     ) -> None:
         now = self._clock.time
         name = arrival.name if not incarnation else f"{arrival.name}-r{incarnation}"

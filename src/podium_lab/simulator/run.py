@@ -32,7 +32,7 @@ from podium_lab.simulator.live_pods import LivePods, main_reason
 from podium_lab.simulator.nodes import gpu_capacity, scenario_nodes
 from podium_lab.simulator.objects import set_objects
 from podium_lab.simulator.pod_classes import ClassResult
-from podium_lab.simulator.pod_lives import PodLives
+from podium_lab.simulator.pod_lives import SimulatedPodLives
 from podium_lab.simulator.pods import PodArrival
 from podium_lab.simulator.qos_figures import QosFigures
 from podium_lab.simulator.qos_page import SimulatedQosPage
@@ -101,7 +101,7 @@ class SimulatedRun:
         sources = workloads(scenario, loaded.source)
         self._qos = QosFigures() if any(each.broker is not None for each in sources) else None
         self._pods = LivePods(self._clock, self._qos)
-        self._lives = PodLives(
+        self._lives = SimulatedPodLives(
             self._pods,
             self._clock,
             self._timeline,

@@ -16,14 +16,14 @@ from podium.kube.devices import Allocation
 from podium.kube.extended_resources import created
 from podium.kube.pod import ExtendedResourceRequestMapping
 from podium_lab.simulator.live_pods import LivePods
-from podium_lab.simulator.pod_lives import PodLives
+from podium_lab.simulator.pod_lives import SimulatedPodLives
 from podium_lab.simulator.timeline import SimulatedClock
 
 
 class VirtualWriter:
     """The engine's writer and listener."""
 
-    def __init__(self, pods: LivePods, lives: PodLives, clock: SimulatedClock, *, drop: bool) -> None:
+    def __init__(self, pods: LivePods, lives: SimulatedPodLives, clock: SimulatedClock, *, drop: bool) -> None:
         """With `drop`, pods that are not placed at once are given up."""
         self._pods = pods
         self._lives = lives
