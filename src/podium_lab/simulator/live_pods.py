@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from podium.engine.intake import Intake
 from podium.kube import Pod
-from podium_lab.simulator.pod_classes import PodClasses, ClassCounts
+from podium_lab.simulator.pod_classes import PodTallies, PodClasses
 from podium_lab.simulator.pods import FOREVER, PodArrival
 from podium_lab.simulator.qos_figures import QosFigures
 from podium_lab.simulator.timeline import SimulatedClock
@@ -41,7 +41,7 @@ class LivePod:
     )
 
     def __init__(
-        self, arrival: PodArrival, cell: ClassCounts, pod: Pod, since: float, remaining: float, incarnation: int
+        self, arrival: PodArrival, cell: PodTallies, pod: Pod, since: float, remaining: float, incarnation: int
     ) -> None:
         self.arrival = arrival
         self.cell = cell
@@ -70,7 +70,7 @@ class LivePods:
         """With `qos`, it keeps account of all pods."""
         self.intake: Intake
         self.by_uid: dict[str, LivePod] = {}
-        self.counts = ClassCounts()
+        self.counts = PodTallies()
         self.dropped: Counter[str] = Counter()
         """Pods that were given up, by reason."""
         self.classes = PodClasses()

@@ -30,7 +30,7 @@ MOST_CELLS = 500
 """Combinations of classes that are kept apart; pods of any other are counted in no class."""
 
 
-class ClassCounts:
+class PodTallies:
     """How many pods came to what: those of the same classes, or all of a run."""
 
     __slots__ = (
@@ -71,14 +71,14 @@ class PodClasses:
     """The cells of one run."""
 
     def __init__(self) -> None:
-        self._cells: dict[tuple[PodClass, ...], ClassCounts] = {}
+        self._cells: dict[tuple[PodClass, ...], PodTallies] = {}
 
-    def of(self, template: PodTemplate) -> ClassCounts:
+    def of(self, template: PodTemplate) -> PodTallies:
         """Where pods of a template are counted."""
         cell = self._cells.get(template.classes)
         if cell is None:
             classes = template.classes if len(self._cells) < MOST_CELLS else ()
-            cell = self._cells.setdefault(classes, ClassCounts())
+            cell = self._cells.setdefault(classes, PodTallies())
         return cell
 
     @property
@@ -88,14 +88,14 @@ class PodClasses:
 
     def results(self) -> tuple[ClassResult, ...]:
         """The figures of all classes, in the order in which the first pod of each came."""
-        members: dict[PodClass, list[ClassCounts]] = {}
+        members: dict[PodClass, list[PodTallies]] = {}
         for classes, cell in self._cells.items():
             for each in classes:
                 members.setdefault(each, []).append(cell)
         return tuple(ClassResult(by, name, _figures(cells)) for (by, name), cells in members.items())
 
 
-def _figures(cells: Iterable[ClassCounts]) -> dict[str, float]:
+def _figures(cells: Iterable[PodTallies]) -> dict[str, float]:
     waits, counts = WaitTimes(), [0.0] * len(COUNTS)
     for cell in cells:
         waits.add_all(cell.waits)

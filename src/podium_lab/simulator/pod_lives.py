@@ -17,7 +17,7 @@ from podium.kube import Condition, PodStatus
 from podium.kube.meta import format_time
 from podium_lab.simulator.distributions import Draw
 from podium_lab.simulator.live_pods import LivePod, LivePods
-from podium_lab.simulator.pod_classes import ClassCounts
+from podium_lab.simulator.pod_classes import PodTallies
 from podium_lab.simulator.pods import FOREVER, PodArrival
 from podium_lab.simulator.qos_figures import QosFigures
 from podium_lab.simulator.rewards import RewardGiver
@@ -73,7 +73,7 @@ class SimulatedPodLives:
         self._submit(arrival, cell, arrival.lifetime, 0, traits)
 
     def _submit(
-        self, arrival: PodArrival, cell: ClassCounts, remaining: float, incarnation: int, traits: tuple[float, ...]
+        self, arrival: PodArrival, cell: PodTallies, remaining: float, incarnation: int, traits: tuple[float, ...]
     ) -> None:
         now = self._clock.time
         name = arrival.name if not incarnation else f"{arrival.name}-r{incarnation}"
