@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from podium.engine.intake import Intake
 from podium.kube import Pod
-from podium_lab.simulator.pod_classes import PodTallies, PodClasses
+from podium_lab.simulator.pod_classes import PodClasses, PodTallies
 from podium_lab.simulator.pods import FOREVER, PodArrival
 from podium_lab.simulator.qos_figures import QosFigures
 from podium_lab.simulator.timeline import SimulatedClock
