@@ -60,7 +60,8 @@ class ExtenderSettings(NamedTuple):
 def name_of(agents: Sequence[Agent], settings: ExtenderSettings) -> str:
     """What the scheduler is called.
 
-    >>> name_of([Agent("safe", "…"), Agent("pigeon", "…")], ExtenderSettings())
+    >>> from podium.extender.agents import Agent
+    >>> name_of([Agent(name="safe", summary="…"), Agent(name="pigeon", summary="…")], ExtenderSettings())
     'podium-safe-pigeon'
     """
     return settings.name or "-".join(["podium", *(agent.name.lower() for agent in agents)])
