@@ -25,7 +25,7 @@ SLOW = ("packed answers of the API", "answers on the wire")
 SOME = [pytest.param(name, marks=pytest.mark.long) if name in SLOW else name for name in READERS]
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", SOME)
 @FEW
 @given(data=st.data())
 def test_a_reader_refuses_in_its_own_words(name: str, data: st.DataObject) -> None:
@@ -38,7 +38,7 @@ def test_a_reader_refuses_in_its_own_words(name: str, data: st.DataObject) -> No
         assert str(error)
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", SOME)
 def test_a_reader_reads_the_examples(name: str) -> None:
     reader = READERS[name]
     for seed in reader.seeds:
