@@ -7,6 +7,7 @@ import pty
 import re
 import select
 import shlex
+import shutil
 import signal
 import socket
 import struct
@@ -152,6 +153,7 @@ def test_a_bad_option_is_one_sentence(arguments: tuple[str, ...], sentence: str)
     assert refused("--port", "0", *arguments) == sentence
 
 
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_a_demonstration_explains_what_fits_nowhere_and_ends(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "MAKEFLAGS": ""}  # not those of `make test`
     ran = subprocess.run(

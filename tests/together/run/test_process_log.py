@@ -23,7 +23,7 @@ from tests.podium.run.test_driver import until
 from tools.testbed.objects import make_node, make_pod
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
-SOON = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "0.1s"}
+SOON = {"leaseDuration": "30s", "renewDeadline": "20s", "retryPeriod": "0.1s"}
 
 
 def lease_of(holder: str) -> dict[str, Any]:

@@ -158,6 +158,7 @@ def _new_context(source: SourceSettings) -> ssl.SSLContext:
     settings = source.tls
     try:
         context = ssl.create_default_context(cafile=settings.ca_file or None)
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # Python 3.13 sets it; Go, and so Kubernetes, does not
         if settings.insecure_skip_verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
