@@ -144,7 +144,7 @@ SCENARIOS = {
         create pdb front --selector=app=front --min-available=1
         get pdb
         create poddisruptionbudget other --selector=app=front --max-unavailable=1 -o yaml --dry-run=server
-        get events
+        get events --field-selector=type=Normal
     """,
     "nodes": """
         create -f node.yaml
