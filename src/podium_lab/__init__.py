@@ -1,1 +1,1 @@
-"""Where policies are tried and trained: simulation, training, and the plugins that learn."""
+"""Simulates and trains placement policies, and brings the plugins that learn."""

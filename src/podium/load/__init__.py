@@ -1,4 +1,4 @@
-"""What plugins that score by measured load share: readings and their settings, PromQL, scales, risk, recent pods.
+"""Offers what plugins need to score by measured load: readings and settings, PromQL, scales, risk, recent pods.
 
 What is listed here is public; the modules may change. A plugin follows a series and scores by its readings:
 

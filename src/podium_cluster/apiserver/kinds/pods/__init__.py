@@ -1,1 +1,1 @@
-"""What the API does to pods, step by step: defaults, admission, checks, and the row of a table."""
+"""Defaults, admits and checks pods as kube-apiserver does, and shows them as rows of a table."""
