@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from podium.config import load_config
 from podium.config.durations import SECOND, Duration
+from podium.engine.explain import explain
+from podium.plugins import load_registry
 from podium_lab.model_guard import PAUSE
 from podium_lab.model_score import ModelScore
 from podium_lab.model_score.args import ModelScoreArgs
@@ -288,9 +291,6 @@ def test_outcomes_are_told_at_least_once_and_in_order(server: ModelServer, monke
 
 
 def test_explain_says_who_decided_and_sends_no_outcome(server: ModelServer) -> None:
-    from podium.config import load_config
-    from podium.engine.explain import explain
-
     server.answer = by_name
 
     def models(url: str) -> Any:
@@ -308,7 +308,9 @@ def test_explain_says_who_decided_and_sends_no_outcome(server: ModelServer) -> N
         }
         pod = make_pod("p")
         objects = [make_node("n1"), make_node("n2"), pod]
-        return explain(objects, pod, load_config(json.dumps(config))).to_data()["models"]
+        return explain(objects, pod, load_config(json.dumps(config), "test", load_registry()).config).to_data()[
+            "models"
+        ]
 
     (answer,) = models(server.url)
     assert answer["plugin"] == "ModelScore"
