@@ -138,7 +138,7 @@ def _show_tables(explanation: Explanation, out: "Console") -> None:
     for line in device_lines(explanation):
         say(out, line, "green")
     for line in map(model_line, explanation.models):
-        say(out, line)
+        say(out, line, "yellow" if "fallback" in line else "green")
     for note in explanation.notes:
         say(out, note, "yellow")
     making_room = preemption(explanation)

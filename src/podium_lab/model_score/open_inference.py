@@ -188,12 +188,13 @@ class OpenInferenceModel:
             raise ModelError("schema", f"{self.name} answered about another decision")
         at = 0
         for each in result.outputs:
-            size = (each.parameters or {}).get("binary_data_size")
-            binary = type(size) is int and size >= 0
+            told: Any = (each.parameters or {}).get("binary_data_size")
+            binary = type(told) is int and told >= 0
+            size = told if binary else 0
             if each.name == OUTPUT:
                 _check_shape(self.name, each.shape, nodes)
                 return self._binary_scores(each, rest[at : at + size]) if binary else self._json_scores(each, nodes)
-            at += size if binary else 0
+            at += size
         raise ModelError("schema", f"{self.name} gave no output named {OUTPUT}")
 
     def _binary_scores(self, tensor: _Tensor, content: bytes) -> NDArray[np.float64]:

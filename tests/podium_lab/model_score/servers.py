@@ -97,6 +97,7 @@ class ModelServer:
                 tensors, at = {}, 0
                 for each in question["inputs"]:
                     kind = np.bool_ if each["datatype"] == "BOOL" else np.float32
+                    flat: Any
                     if length is None:
                         flat = np.array(each["data"], dtype=kind)
                     else:

@@ -99,7 +99,7 @@ def test_with_mode_off_nothing_is_asked_and_shadow_decides_the_same(server: Mode
     assert sum(plugin_of(shadow).decisions.health.comparisons.values()) == 8
 
 
-BROKEN = {
+BROKEN: dict[str, tuple[str, dict[str, Any]]] = {
     "nan": ("nan", {"score": lambda _tensors: [float("nan"), 1.0, 2.0]}),
     "null": ("nan", {"score": lambda _tensors: [None, 1.0, 2.0]}),
     "wrong count": ("schema", {"score": lambda _tensors: [1.0]}),
