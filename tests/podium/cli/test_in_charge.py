@@ -51,13 +51,14 @@ def test_gates_and_plugins_that_are_not_installed_here_are_taken_from_beside_the
             config,
             plugins={"Elsewhere": "/x/elsewhere.py"},
             featureGates=["GenericWorkload"],
-            kubernetesVersion="1.36",
+            kubernetesVersion="1.37",
             explains=True,
         )
     )
     assert found is not None
     assert (found.missing, found.explains) == ({"Elsewhere": "/x/elsewhere.py"}, True)
-    assert (str(found.settings.rules), found.settings.gates) == ("1.36", {Gate.GENERIC_WORKLOAD})
+    assert str(found.settings.rules) == "1.37"
+    assert found.settings.gates == {Gate.GENERIC_WORKLOAD}
     assert found.settings.profiles[0].plugins == DEFAULT.profiles[0].plugins
 
 

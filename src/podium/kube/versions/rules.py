@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from podium.kube.versions.devices import DeviceRules
+
 
 class Gate(StrEnum):
     """The feature gates of kube-scheduler that Podium switches."""
@@ -123,6 +125,7 @@ class VersionRules:
     balance_without_the_pod: bool = True
     """NodeResourcesBalancedAllocation compares with the node as it is without the pod."""
     image_volumes: ImageVolumes = ImageVolumes.IN_SUM_AND_LIMIT
+    """How ImageLocality counts images that are volumes."""
 
     # Filters
 
@@ -136,6 +139,9 @@ class VersionRules:
     """Devices have counters, capacity, taints and binding conditions, and extended resources may be backed by them."""
     declared_features: bool = True
     """The plugin NodeDeclaredFeatures is among the default ones."""
+
+    devices: DeviceRules = DeviceRules()  # noqa: RUF009  it is frozen
+    """How devices are allocated."""
 
     # Preemption
 

@@ -1,5 +1,6 @@
 """Holds what is particular to Kubernetes 1.36: its feature gates, and the rules that 1.37 changed."""
 
+from podium.kube.versions.devices import BEFORE_1_37
 from podium.kube.versions.rules import NO_GATES, Gate, GateTable, ImageVolumes, VersionRules, gate_names
 
 GATES = GateTable(
@@ -145,6 +146,7 @@ RULES = VersionRules(
     resize_by_sums=False,
     empty_labels_reach_namespaces=True,
     bind_mount_options=False,
+    devices=BEFORE_1_37,
     budgets_stop_at_the_first_broken=False,
     taint_changes_wake_node_listeners=True,
     target_pod_events=False,
