@@ -18,7 +18,6 @@ from podium.engine.outside_choice import OpenDecision, close_decision, open_deci
 from podium.kube import Pod
 from podium.kube.requests import pod_requests
 from podium.plugins import load_registry
-from podium_lab.environments.latency_limits import latency_limits
 from podium_lab.environments.limits import MIB, NVIDIA
 from podium_lab.environments.rewards import Reward, RewardedPlacement, cost_of_none
 from podium_lab.environments.survey import ScenarioSurvey
@@ -29,6 +28,7 @@ from podium_lab.simulator.profiles import configuration
 from podium_lab.simulator.reading import LoadedScenario
 from podium_lab.simulator.run import SimulatedRun
 from podium_lab.simulator.usage import CONNECTIONS_LINE, LATENCY_LINE, TRAFFIC_LINE
+from podium_plugins.latency_aware.limits import limits_of
 
 STALE = 300.0
 """Seconds after which a measurement no longer counts."""
@@ -143,7 +143,7 @@ class EngineEpisode:
             same_class=self._same_class(int(pod.pod_class)),
             mask=mask,
             nodes=np.int64((capacity.max(axis=-1) > 0).sum()),
-            queue=np.float64(max(self._run.pending - 1, 0)),
+            queue=np.float64(self._run.pending),
             **seen,
         )
         free = (capacity - requested)[:, GPU, np.newaxis]
@@ -219,7 +219,7 @@ class EngineEpisode:
         request = np.zeros(4)
         request[CPU], request[MEMORY] = requests.get("cpu", 0), requests.get("memory", 0) / MIB
         request[GPU], request[PODS] = WHOLE * requests.get(NVIDIA, 0), 1
-        soft, hard = latency_limits(pod.metadata.annotations)
+        soft, hard, _ = limits_of(pod.metadata.annotations)
         return PodArrays(
             request=request,
             latency_soft=np.float64(soft),

@@ -17,7 +17,6 @@ from kubecel.quantity import milli, units
 from podium.config.durations import SECOND
 from podium.kube import Node
 from podium.kube.requests import pod_requests
-from podium_lab.environments.latency_limits import latency_limits
 from podium_lab.environments.limits import MIB, NVIDIA, ZONE, check_scenario, check_template
 from podium_lab.environments.rule_filters import RuleFilters
 from podium_lab.environments.survey import ScenarioSurvey, gpus_of, survey
@@ -29,6 +28,7 @@ from podium_lab.simulator.pods import PodArrival, PodTemplate
 from podium_lab.simulator.reading import LoadedScenario
 from podium_lab.simulator.usage import traits_sampler
 from podium_lab.simulator.workload import arrivals
+from podium_plugins.latency_aware.limits import limits_of
 
 NEVER = 2**31 - 1
 """Milliseconds: later than any episode ends."""
@@ -69,7 +69,7 @@ class EpisodeTables(NamedTuple):
     at: Array
     """int32[N]: when the pod comes, in milliseconds."""
     queue: Array
-    """int32[N]: how many pods came with it and wait behind it."""
+    """int32[N]: how many pods wait: it, and those that came with it and are behind it."""
     ends: Array
     """int32[N + 1]: when it ends, if it is placed; the last is NEVER."""
     leaving: Array
@@ -161,7 +161,7 @@ class EpisodeSource:
             limits=np.array([each["limits"] for each in known], dtype=np.float32).reshape(-1, 2),
             priority=np.array([each["priority"] for each in known], dtype=np.float32),
             at=at.astype(np.int32),
-            queue=(np.searchsorted(at, at, side="right") - 1 - np.arange(len(at))).astype(np.int32),
+            queue=(np.searchsorted(at, at, side="right") - np.arange(len(at))).astype(np.int32),
             ends=np.append(ends, np.int32(NEVER)),
             leaving=leaving,
             scraped=self._scraped(seed, int(at[-1]) if len(at) else 0, staying[order]),
@@ -202,7 +202,7 @@ class EpisodeSource:
             "request": request,
             "rule": self._filters.rule_of(template),
             "class": pod_class(template.labels),
-            "limits": latency_limits(template.annotations),
+            "limits": limits_of(template.annotations)[:2],
             "priority": float(template.spec.priority or 0),
         }
         self._known[id(template)] = template, facts

@@ -6,7 +6,7 @@ the nodes that the pod fits. A pod that fits nowhere costs its dominant share of
     least-allocated     (highest u⁺ − u⁺ of a) / (highest u⁺ − lowest u⁺)
     most-allocated      u⁺ of a/2 − 1 where a was empty though a node with pods fitted − |E|/W for each unit of time
     least-connections   1 − (c of a − lowest c) / (highest c − lowest c)
-    latency-aware       ((1 − |E|/W) + mean u over E + L) / 3, after the placement; L as in `models.heuristics`
+    latency-aware       ((1 − |E|/W) + mean u over E + L) / 3, after the placement; L as in LatencyAware
     fragmentation       −ΔF/1000, the GPU fragmentation that the placement adds
 
 Rewards go by what is true at the moment of the decision, not by what was measured. A unit of time is the scenario's
@@ -19,8 +19,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from podium_lab.models.features import Array, ClusterArrays, PodArrays, dominant_share
-from podium_lab.models.heuristics import GpuArrays, fragmentation, latency_merit
+from podium_lab.models.heuristics import GpuArrays, fragmentation
 from podium_lab.models.schema import PODS
+from podium_plugins.latency_aware.consolidation import latency_merit
 
 MOST_UNITS: Final = 4.0
 LEAST_COST: Final = 0.1
@@ -68,7 +69,7 @@ def latency_aware(xp: Any, placed: RewardedPlacement) -> Array:
     shares = xp.where(chosen, _after(xp, placed), dominant_share(xp, cluster.requested, cluster.capacity))
     number = filled.sum(axis=-1)
     mean = xp.where(filled, shares, 0.0).sum(axis=-1) / number
-    merit = _at(xp, latency_merit(xp, cluster.latency, placed.pod), placed.node)
+    merit = _at(xp, latency_merit(xp, cluster.latency, placed.pod.latency_soft, placed.pod.latency_hard), placed.node)
     return (1.0 - number / xp.maximum(cluster.nodes, 1) + mean + merit) / 3.0
 
 

@@ -19,7 +19,7 @@ from podium_lab.environments.rewards import RewardedPlacement
 from podium_lab.environments.scheduling_env import SchedulingEnv, chosen_scenario
 from podium_lab.learning.extra import LearningError
 from podium_lab.models.heuristics import OBJECTIVES
-from podium_lab.models.schema import F, G, P
+from podium_lab.models.schema import NODE, F, G, P
 from podium_lab.simulator.profiles import configuration
 from podium_lab.simulator.reading import LoadedScenario, load_scenario
 from podium_lab.simulator.run import SimulatedRun
@@ -131,6 +131,16 @@ def test_what_is_shown_matches_schema_and_mask() -> None:
         "mask": (width,),
     }
     assert observation["mask"].tolist() == info["action_mask"].tolist() == env.action_masks().astype(int).tolist()
+
+
+def test_what_was_placed_is_shown_as_requested_of_its_node() -> None:
+    env = SchedulingEnv(scenario=load_scenario(SMALL.replace("exponential: 2m", "exponential: 20h"), "staying.yaml"))
+    env.reset(seed=1)
+    env.step(2)
+    observation = env.step(2)[0]
+    requested = NODE.index("cpu-requested")
+    assert observation["nodes"][:, requested].tolist() == [0.0, 0.0, 0.5, 0.0]
+    assert observation["nodes"][:, NODE.index("empty")].tolist() == [1.0, 1.0, 0.0, 1.0]
 
 
 def test_metrics_become_known_late() -> None:
