@@ -26,9 +26,10 @@ NOT_MODELLED = (
     "spread constraints over anything but zones, more than one for a pod, minDomains, matchLabelKeys",
     "node faults, start delays, decisions that take time",
     "memory below 1 MiB: requests are rounded up, nodes down",
+    "a departure at the very moment of a measurement comes before it; with the engine, it depends",
     "waves of a pod's use (`usage.swing`): it uses its mean",
 )
-"""Scenarios with any of these are refused, but for the first, the last two, and preemption."""
+"""Scenarios with any of these are refused, but for the first, the last three, and preemption."""
 
 
 def check_scenario(loaded: LoadedScenario) -> None:

@@ -69,10 +69,10 @@ def test_an_episode_that_is_over_begins_again_in_the_same_step(envs: SchedulingV
 
 
 def test_so_many_clusters_are_so_many_single_ones(envs: SchedulingVectorEnv) -> None:
-    together = play(envs, 9, 16)
+    together = play(envs, 9, 15)
     for number in range(3):
         single = SchedulingVectorEnv(num_envs=1, scenario=random_scenario(2), objective="least-connections")
-        alone = play(single, 9 + number, 16)
+        alone = play(single, 9 + number, 15)
         for one, all_of_them in zip(alone, together, strict=True):
             np.testing.assert_array_equal(one[0]["nodes"][0], all_of_them[0]["nodes"][number])
             assert one[1][0] == all_of_them[1][number]
