@@ -91,9 +91,10 @@ class StepOutcome(NamedTuple):
     """bool[B]: the pod got a node."""
 
 
-def begin(game: Game, tables: EpisodeTables, episodes: Array) -> ClusterBatch:
-    """Empty clusters, each before the first pod of its episode."""
-    return _arrive(game, tables, _empty(tables, jnp.asarray(episodes, dtype=jnp.int32)))
+def begin(game: Game, tables: EpisodeTables, episodes: Array, pods: Array | int = 0) -> ClusterBatch:
+    """Empty clusters, each before the first pod of its episode, or before a later one."""
+    empty = _empty(tables, jnp.asarray(episodes, dtype=jnp.int32))
+    return _arrive(game, tables, empty._replace(pod=empty.pod + pods))
 
 
 def step(game: Game, tables: EpisodeTables, state: ClusterBatch, actions: Array) -> tuple[ClusterBatch, StepOutcome]:

@@ -14,7 +14,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 def random_scenario(seed: int, pods: int = 16) -> LoadedScenario:
     """Nodes of mixed sizes with labels, taints and zones; pods with selectors, tolerations and spreading. Times are
-    eighths of a second, which floating-point numbers hold exactly; measurements are never at the same time as a departure."""
+    eighths of a second, which floating-point numbers hold exactly; measurements never meet departures."""
     rng = random.Random(seed)
     groups = [_group(rng, number) for number in range(rng.randint(2, 4))]
     sources = [_source(rng, number, max(2, pods // 2)) for number in range(2)]
