@@ -5,8 +5,8 @@
 
 One request for each pod, with all nodes that it fits; where only one does, no model is asked. The decision waits for
 the model until `deadline` and no longer, and other pods wait with it, as for an extender. Whatever a server does, it
-costs no pod: where no answer comes, or a wrong one, the heuristic decides, first from measured metrics, then from requests
-alone, and at the worst all nodes get 50. `model_decisions` counts why.
+costs no pod: where no answer comes, or a wrong one, the heuristic decides, first from measured metrics, then from
+requests alone, and at the worst all nodes get 50. `model_decisions` counts why.
 
 Real time is measured, not the scheduler's: in a simulation virtual time stands still, and a run in which a deadline
 passed says that it can't be repeated (`not_reproducible`).
