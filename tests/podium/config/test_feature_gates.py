@@ -134,7 +134,7 @@ def test_a_gate_that_resembles_none_is_answered_with_those_that_podium_switches(
     )
 
 
-@pytest.mark.parametrize("command", ["check", "explain", "run", "up"])
+@pytest.mark.parametrize("command", ["check", "explain", "run"])
 def test_a_gate_misspelt_ends_every_command_with_2(command: str) -> None:
     arguments = {"check": ("-",), "explain": ("pod",)}.get(command, ())
     ended = podium(command, *arguments, "--feature-gates", "GangSchedulin=true", stdin="")
