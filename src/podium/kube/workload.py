@@ -15,8 +15,17 @@ class PodTemplateSpec(Model, frozen=True, kw_only=True):
     spec: PodSpec = PodSpec()
 
 
+class JobSpec(Model, frozen=True, kw_only=True):
+    """What a CronJob's Jobs are made from."""
+
+    parallelism: int | None = None
+    completions: int | None = None
+    suspend: bool | None = None
+    template: PodTemplateSpec | None = None
+
+
 class JobTemplate(Model, frozen=True, kw_only=True):
-    spec: "WorkloadSpec | None" = None
+    spec: JobSpec | None = None
 
 
 class Reference(Model, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from podium.kube import (
 )
 from podium.kube.kinds_around_pods import ReplicaSetSpec, StatefulSetSpec
 from podium.kube.volume import ClaimVolume
-from podium.kube.workload import PodTemplateSpec, Workload
+from podium.kube.workload import JobSpec, PodTemplateSpec, Workload, WorkloadSpec
 
 HASH_LABEL: Final = "pod-template-hash"
 HASH: Final = "new"
@@ -55,16 +55,18 @@ def desired(workload: Workload) -> int:
     spec = workload.spec
     if workload.kind == "CronJob":
         inner = spec.job_template.spec if spec.job_template is not None else None
-        return 1 if inner is None else desired(replace(workload, kind="Job", spec=inner))
+        return 1 if inner is None else _of_job(inner, 0)
     if workload.kind == "Job":
-        if spec.suspend:
-            return 0
-        parallelism = 1 if spec.parallelism is None else spec.parallelism
-        if spec.completions is None:
-            return parallelism
         done = workload.status.get("succeeded")
-        return max(0, min(parallelism, spec.completions - (done if isinstance(done, int) else 0)))
+        return _of_job(spec, done if isinstance(done, int) else 0)
     return 1 if spec.replicas is None else spec.replicas
+
+
+def _of_job(spec: WorkloadSpec | JobSpec, succeeded: int) -> int:
+    if spec.suspend:
+        return 0
+    parallelism = 1 if spec.parallelism is None else spec.parallelism
+    return parallelism if spec.completions is None else max(0, min(parallelism, spec.completions - succeeded))
 
 
 def template_of(workload: Workload, others: Iterable[Workload] = ()) -> PodTemplateSpec:
