@@ -9,7 +9,7 @@ from typing import Any
 
 from podium.whatif.applying import apply, cordoned
 from podium.whatif.changes import Change, Drain
-from podium.whatif.drain import DRAIN_DEFAULTS, GONE, MOVES, STOPS, DrainAnswer, DrainRules, drain
+from podium.whatif.drain import DRAIN_DEFAULTS, GONE, MOVES, STOPS, DrainAnswer, DrainRules, Leaving, drain
 from podium.whatif.fit import shown_changes
 from podium.whatif.records import Record
 from podium.whatif.sandbox import Sandbox
@@ -100,7 +100,7 @@ def _node_record(answer: DrainAnswer) -> NodeDrainRecord:
     )
 
 
-def _why(each: Any) -> str:
+def _why(each: Leaving) -> str:
     if each.placement is not None and each.placement.message:
-        return str(each.placement.message)
+        return each.placement.message
     return each.message + (f" (use {each.flag} to override)" if each.flag else "")
