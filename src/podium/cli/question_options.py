@@ -14,6 +14,7 @@ from podium.cli.options import (
     ContextOption,
     FeatureGatesOption,
     KubeconfigOption,
+    KubernetesVersionOption,
     Output,
     PluginOption,
 )
@@ -59,6 +60,7 @@ class StateFlags:
     ] = None
     plugin: PluginOption = None
     feature_gates: FeatureGatesOption = None
+    kubernetes_version: KubernetesVersionOption = None
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also say what was skipped in the files.")] = False
 
 

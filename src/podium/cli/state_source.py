@@ -1,6 +1,6 @@
 """Makes the state that a question rests on: from files, or from the live cluster with what its scheduler runs with."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,13 @@ from podium.cli.question_options import StateFlags
 
 if TYPE_CHECKING:
     from podium.cli.configuration import Configured
+    from podium.kube.versions import VersionRules
     from podium.whatif.manifests import Given
     from podium.whatif.records import StateRecord
     from podium.whatif.sandbox import Sandbox
     from podium.whatif.sources import KnownState
+
+    Configure = Callable[[VersionRules], Configured]
 
 
 @dataclass
@@ -42,35 +45,43 @@ class AskedState:
         return StateRecord(
             source=self.known.source,
             resource_version=self.known.resource_version,
-            kubernetes_version=version_of(self.configured),
+            kubernetes_version=str(self.configured.settings.rules),
             nodes=sum(isinstance(each, Node) for each in self.known.objects),
             pods=sum(isinstance(each, Pod) and not each.finished for each in self.known.objects),
             missing_kinds=self.known.missing,
         )
 
 
-def version_of(configured: "Configured") -> str | None:
-    """The Kubernetes version whose rules decide."""
-    version = getattr(configured.settings, "kubernetes_version", None)
-    return None if version is None else str(version)
+def read_asked_state(flags: StateFlags, config: str | None = None) -> AskedState:
+    """The state that the options name, and what decides; `config` counts instead of `--config`.
 
-
-def read_asked_state(flags: StateFlags, configured: "Configured | None" = None) -> AskedState:
-    """The state that the options name; raises InputError, and what reading raises."""
+    Raises InputError, and what reading raises.
+    """
     from podium.cli.configuration import read_config
+    from podium.cli.kubernetes_version import first_for_some_minor, given_rules
 
     if flags.cluster and (flags.kubeconfig or flags.context):
         raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
-    found = configured or read_config(flags.config, flags.plugin, flags.feature_gates)
-    state = _from_files(flags, found) if flags.cluster else _live(flags, found)
+    file = config or flags.config
+    rules = given_rules(flags.kubernetes_version)
+    first = first_for_some_minor(rules, lambda each: read_config(file, flags.plugin, flags.feature_gates, each))
+
+    def configure(found: "VersionRules") -> "Configured":
+        return read_config(file, flags.plugin, flags.feature_gates, rules or found, quiet=True)
+
+    if flags.cluster:
+        state = _from_files(flags, configure, rules, given=file is not None)
+    else:
+        state = _live(flags, configure, rules, first.settings.client_connection.kubeconfig, given=file is not None)
     for extender in state.configured.settings.extenders:
         state.asides.append(f"warning: extenders are not asked: {extender.url_prefix}")
     return state
 
 
-def _from_files(flags: StateFlags, configured: "Configured") -> AskedState:
+def _from_files(flags: StateFlags, configure: "Configure", rules: "VersionRules | None", *, given: bool) -> AskedState:
     from podium.cli.files import STDIN, read_bytes
     from podium.cli.judging import print_skipped
+    from podium.cli.kubernetes_version import rules_of_dump
     from podium.cli.live_cluster import HOW_TO_DUMP
     from podium.config import load_config
     from podium.load.readings import GivenLoad
@@ -83,22 +94,29 @@ def _from_files(flags: StateFlags, configured: "Configured") -> AskedState:
     if not known.objects:
         raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
     print_skipped(known.skipped, flags.verbose)
-    if known.config is not None and flags.config is None:
-        settings, _warnings = load_config(known.config, f"{files[0]} (schedulerConfig)", configured.registry)
+    configured = configure(rules or rules_of_dump(known.server_version))
+    if known.config is not None and not given:
+        settings, _warnings = load_config(
+            known.config, f"{files[0]} (schedulerConfig)", configured.registry, configured.settings.rules
+        )
         configured = configured._replace(settings=settings)
     return AskedState(known, configured, "the files", GivenLoad())
 
 
-def _live(flags: StateFlags, configured: "Configured") -> AskedState:
+def _live(
+    flags: StateFlags, configure: "Configure", rules: "VersionRules | None", kubeconfig: str, *, given: bool
+) -> AskedState:
     from podium.cli.in_charge import in_charge_at
+    from podium.cli.kubernetes_version import rules_at
     from podium.cli.live_cluster import ask_cluster, cluster_access
     from podium.whatif.sources import KnownState
 
-    settings, registry = configured
-    access = cluster_access(flags.kubeconfig or settings.client_connection.kubeconfig or None, flags.context)
+    access = cluster_access(flags.kubeconfig or kubeconfig or None, flags.context)
+    configured = configure(rules or rules_at(access))
+    registry = configured.registry
     asides: list[str] = []
-    if flags.config is None:
-        found = in_charge_at(access, registry, settings.gates, named=False)
+    if not given:
+        found = in_charge_at(access, registry, configured.settings.rules, named=False)
         if found is not None:
             configured = configured._replace(settings=found.settings)
             if found.missing:

@@ -16,7 +16,6 @@ import msgspec
 from msgspec.structs import replace
 
 from kubecel.quantity import MILLI, NANO, format_nano
-from podium.config.feature_gates import Gate
 from podium.engine.decide import find_feasible
 from podium.engine.explain import Outcome
 from podium.engine.unblock import Remedy, remedies
@@ -25,6 +24,7 @@ from podium.framework.status import PluginError
 from podium.kube import Pod
 from podium.kube.pod_group import pod_group_key
 from podium.kube.requests import fit_requests
+from podium.kube.versions import Gate
 from podium.whatif.applying import NodeMaker, apply
 from podium.whatif.changes import Change
 from podium.whatif.fit import rules_of, shown_changes

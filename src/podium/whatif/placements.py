@@ -13,7 +13,6 @@ from functools import cmp_to_key
 from typing import Any
 
 from podium.cluster import Rows
-from podium.config.feature_gates import Gate
 from podium.config.points import Point
 from podium.engine.decide import NO_NODES, NodeSearch, decide, make_room
 from podium.engine.explain import Eviction, Outcome, UnknownProfileError, as_unbound
@@ -29,6 +28,7 @@ from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError, Status
 from podium.kube import Pod, parse_time
 from podium.kube.pod_group import pod_group_key
+from podium.kube.versions import Gate
 from podium.preemption.evictions import CANDIDATES
 from podium.whatif.sandbox import Sandbox
 

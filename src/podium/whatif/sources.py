@@ -58,6 +58,8 @@ class KnownState:
     missing: list[str] = field(default_factory=list)
     """Kinds that were not seen."""
     resource_version: str | None = None
+    server_version: str = ""
+    """The version that the API server had, where the source says it."""
 
 
 def read_state(files: Iterable[tuple[bytes, str]]) -> KnownState:
@@ -71,6 +73,7 @@ def read_state(files: Iterable[tuple[bytes, str]]) -> KnownState:
         whole.objects += found.objects
         whole.skipped += found.skipped
         whole.config = whole.config or found.config
+        whole.server_version = found.server_version or whole.server_version
     if whole is None:
         raise SourceError(f"no file is given: {FORMS}")
     whole.missing = missing_kinds(whole.objects)
@@ -86,7 +89,7 @@ def _read_one(data: bytes, source: str) -> KnownState:
         if export is not None:
             return export
     decoded = decode_documents(text, source)
-    return KnownState("dump", list(decoded.objects), decoded.skipped)
+    return KnownState("dump", list(decoded.objects), decoded.skipped, server_version=decoded.server_version)
 
 
 def _text(data: bytes, source: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from podium.config.load import default_config
 from podium.kube import KubeObject, decode_documents
 from podium.kube.admission import as_admitted
+from podium.kube.versions import find_rules
 from podium.plugins import load_registry
 from podium.whatif.capacity import CapacityAnswer, Template, capacity
 from podium.whatif.changes import change_of
@@ -19,7 +20,7 @@ from tools.kit.builders import make_pod
 
 SAMPLE = Path(__file__).parents[3] / "src/podium/samples/cluster.yaml"
 REGISTRY = load_registry()
-CONFIG = default_config(REGISTRY)
+CONFIG = default_config(REGISTRY, find_rules("1.36").rules)
 
 
 def sample() -> list[KubeObject]:
