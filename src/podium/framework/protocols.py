@@ -36,6 +36,28 @@ OnNode = Callable[[Cycle, str], Effect]
 """(cycle, node name) → the outcome, at once or when awaited."""
 
 
+class ModelAnswer(NamedTuple):
+    """Who decided where a plugin may ask a model."""
+
+    plugin: str
+    decided_by: str
+    """model, or fallback."""
+    reason: str
+    """Why it was the fallback; empty where it was the model."""
+    milliseconds: float
+    """How long the model was waited for."""
+
+
+@runtime_checkable
+class ModelPlugin(Protocol):
+    """A plugin that asks a model: for explanations, and for simulations."""
+
+    not_reproducible: str | None
+    """Why a simulation with it can't be repeated, where real time had a part in its decisions."""
+
+    def model_answer(self, cycle: Cycle, /) -> ModelAnswer | None: ...
+
+
 @runtime_checkable
 class PreEnqueuePlugin(Protocol):
     def pre_enqueue(self, pod: Pod, /) -> Status | None: ...

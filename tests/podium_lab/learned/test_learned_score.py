@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import Cycle, PluginError, Resource
 from podium_lab.learned import LearnedScore
-from podium_lab.learned.decision_log import sum_up
 from podium_lab.learned.plugin import _wanted
 from podium_lab.learned.policy_file import TrainedOn, encoded
 from podium_lab.learned.row_scores import RowScores
+from podium_lab.model_decision_log import sum_up
 from podium_plugins.gpu.terms import group_of
 from tests.podium.engine.schedulers import World
 from tests.podium.plugins.ask import raw_scores
