@@ -80,7 +80,11 @@ def _allocations(case: Case, objects: list[KubeObject], pod: Pod) -> dict[str, O
     named = claims_of_pod(pod, cluster.objects.resource_claims.get)
     missing = [claim for claim in named if claim.status.allocation is None]
     (node,) = [each for each in objects if isinstance(each, Node) and each.name == case.decision.node]
-    found = allocate(node, uses.inventory.pools(node), missing, uses.classes, uses.tally) if missing else []
+    found = (
+        allocate(node, uses.inventory.pools(node), missing, uses.classes, uses.tally, rules=uses.rules)
+        if missing
+        else []
+    )
     written = [msgspec.json.decode(msgspec.json.encode(each)) for each in found or ()]
     return {claim.key: without_chance(each) for claim, each in zip(missing, written, strict=False)}
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from podium.errors import UserError
 from podium.kube.check import problems
 from podium.kube.custom_object import CUSTOM_KINDS, CustomObject
-from podium.kube.devices import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from podium.kube.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from podium.kube.documents import FILE, Document, DocumentError, read_documents, read_json
 from podium.kube.kinds_around_pods import (
     Namespace,
@@ -60,6 +60,7 @@ KubeObject = (
     | PriorityClass
     | PodGroup
     | DeviceClass
+    | DeviceTaintRule
     | ResourceSlice
     | ResourceClaim
     | ResourceClaimTemplate
@@ -85,6 +86,7 @@ KINDS: Final[dict[tuple[str, str], type[KubeObject]]] = {
     ("scheduling.k8s.io/v1", "PriorityClass"): PriorityClass,
     ("scheduling.k8s.io/v1alpha2", "PodGroup"): PodGroup,
     ("resource.k8s.io/v1", "DeviceClass"): DeviceClass,
+    ("resource.k8s.io/v1", "DeviceTaintRule"): DeviceTaintRule,
     ("resource.k8s.io/v1", "ResourceSlice"): ResourceSlice,
     ("resource.k8s.io/v1", "ResourceClaim"): ResourceClaim,
     ("resource.k8s.io/v1", "ResourceClaimTemplate"): ResourceClaimTemplate,

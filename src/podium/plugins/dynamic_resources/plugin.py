@@ -275,9 +275,9 @@ class DynamicResources(Plugin):
 
     def _allocate(self, claims: list[ResourceClaim], node: NodeInfo) -> list[Allocation] | Status:
         uses = self._uses
-        pools = uses.inventory.pools(node.node)
+        pools, expired = uses.inventory.pools(node.node), self._search_time().begin()
         try:
-            found = allocate(node.node, pools, claims, uses.classes, uses.tally, expired=self._search_time().begin())
+            found = allocate(node.node, pools, claims, uses.classes, uses.tally, rules=uses.rules, expired=expired)
         except TimeoutError:
             raise NodeFailedError(f"node {node.name}: timed out trying to allocate devices") from None
         except AllocationError as error:
