@@ -99,7 +99,8 @@ class ProcessKubelet:
         container = pod["spec"]["containers"][0]
         status = {"name": container["name"], "image": container["image"], "imageID": "", "state": state}
         statuses = [{**status, "ready": phase == "Running", "restartCount": 0}]
-        self._client.set_status({"apiVersion": "v1", "kind": "Pod", **pod, "status": {**pod["status"], "phase": phase, "containerStatuses": statuses}})
+        written = {**pod["status"], "phase": phase, "containerStatuses": statuses}
+        self._client.set_status({"apiVersion": "v1", "kind": "Pod", **pod, "status": written})
 
     def _start(self, pod: Object) -> "subprocess.Popen[bytes]":
         container = pod["spec"]["containers"][0]

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from podium_lab.simulator.qos_page import SimulatedQosPage
     from podium_lab.simulator.results import SimulationResults
     from podium_lab.simulator.sweep import Plan
-    from podium_lab.units.run import EngineOptions
 
 
 STATUS = "status"
@@ -138,7 +137,7 @@ def simulate(
             command=command if flags.store is None else f"{command} --store {shlex.quote(flags.store)}",
         )
     if not options.part.whole:
-        _say_part(options, results, flags.store)
+        flags.say_part(options, len(results.runs), results.planned)
         return
     differences = compare(results)
     written = [] if folder is None else _write(results, differences, folder, command)
@@ -163,13 +162,6 @@ def _status(store: str | None, printed: Output) -> None:
         echo_data(found.to_data(), printed)
     if not found.complete:
         raise typer.Exit(ANSWER_IS_NO)
-
-
-def _say_part(options: "EngineOptions", results: "SimulationResults", store: str | None) -> None:
-    """What a part of the units came to; results are written by whoever starts the command without --units."""
-    echo(f"part {options.part}: {len(results.runs):,} of all {results.planned:,} units have a result in {store}")
-    if len(results.runs) == results.planned:
-        echo("the same command without --units writes the results")
 
 
 @contextmanager

@@ -1,16 +1,22 @@
 """Defines the options of commands that run units: where, on how many, and where results are kept."""
 
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podium.cli.console import console, echo, echo_json, print_table, table
 from podium.cli.options import ContextOption, KubeconfigOption
 
 if TYPE_CHECKING:
     from podium_lab.units.estimate import Estimate
-    from podium_lab.units.run import EngineOptions
+    from podium_lab.units.run import EngineOptions, UnitRunner
     from podium_lab.units.status import StoreStatus
 
 
@@ -87,10 +93,33 @@ class UnitFlags:
         check_options(found, self.store)
         return found
 
+    @contextmanager
+    def runner(self, options: "EngineOptions") -> "Iterator[UnitRunner]":
+        """What runs units, with the store that was named, or one that goes when it ends."""
+        from podium_lab.units.run import UnitRunner
+        from podium_lab.units.store import open_store
+
+        with TemporaryDirectory(prefix="podium-results-") as folder:
+            store = open_store(self.store or folder)
+            with UnitRunner(store, options, said=lambda sentence: echo(sentence, err=True)) as runner:
+                yield runner
+
+    def command(self) -> str:
+        """What was typed, without the choice of a part: what finishes all units."""
+        words = sys.argv[1:]
+        if "--units" in words:
+            at = words.index("--units")
+            del words[at : at + 2]
+        return shlex.join(["podium", *(word for word in words if not word.startswith("--units="))])
+
+    def say_part(self, options: "EngineOptions", done: int, units: int) -> None:
+        """What a part of the units came to; the answer is for whoever starts the command without --units."""
+        echo(f"part {options.part}: {done:,} of all {units:,} units have a result in {self.store}")
+        if done == units:
+            echo("the same command without --units writes the results")
+
 
 def print_estimate(estimate: "Estimate", as_data: bool) -> None:
-    from podium.cli.console import echo, echo_json
-
     if as_data:
         echo_json(estimate.to_data())
         return
@@ -100,7 +129,6 @@ def print_estimate(estimate: "Estimate", as_data: bool) -> None:
 
 def print_status(status: "StoreStatus") -> None:
     """What a store holds, as a table with what is damaged below it."""
-    from podium.cli.console import console, echo, print_table, table
     from podium_lab.units.progress import duration_words
 
     rows = table()

@@ -127,7 +127,7 @@ def _loaded(inputs: UnitInputs, of: tuple[tuple[str, str], ...]) -> tuple[Loaded
     elif "profile" in contender:
         contender = {**contender, "profile": with_paths(contender["profile"], arguments)}
     scenario, mistakes = decode({**settings.scenario, "profiles": [contender]}, Scenario)
-    assert scenario is not None and not mistakes, "it was checked before units were made of it"
+    assert scenario is not None, f"it was checked before units were made of it: {mistakes}"
     options = [_plugin(option, digests[PLUGIN + option], inputs) for option in settings.plugins]
     return LoadedScenario(scenario, Source("scenario", (), paths), {}), load_registry(options)
 

@@ -31,8 +31,7 @@ from podium_lab.simulator.simulation_units import Job, run_in, run_of, units_of
 from podium_lab.simulator.stored_runs import StoredRuns
 from podium_lab.simulator.workload import arrivals, file_oddities, workloads
 from podium_lab.units.estimate import Estimate, estimate_units
-from podium_lab.units.inputs import inputs_of_store
-from podium_lab.units.run import EngineOptions, Said, Tally, check_options, run_units
+from podium_lab.units.run import EngineOptions, Said, Tally, UnitRunner, check_options
 from podium_lab.units.store import Store, open_store
 from podium_lab.units.unit import Unit
 
@@ -96,7 +95,6 @@ def complete(
     kept = open_store(store or str(folder))
     try:
         units = units_of(planned.loaded, planned.jobs, planned.plugins, kept)
-        inputs = inputs_of_store(kept)
 
         def tell(tally: Tally, unit: Unit | None) -> None:
             told(tally, unit)
@@ -104,16 +102,15 @@ def complete(
                 finished(tally.done + tally.skipped, _run(kept, unit))
 
         try:
-            run_units(
-                units,
-                kept,
-                options,
-                verify=lambda unit, payload: run_in(payload, unit),
-                here=lambda unit: encode_run(run_of(unit, inputs, progress, page)),
-                said=said,
-                told=tell,
-                command=command,
-            )
+            with UnitRunner(kept, options, said) as runner:
+                inputs = runner.inputs
+                runner.run(
+                    units,
+                    verify=lambda unit, payload: run_in(payload, unit),
+                    here=lambda unit: encode_run(run_of(unit, inputs, progress, page)),
+                    told=tell,
+                    command=command,
+                )
         except KeyboardInterrupt:
             pass
         present = kept.present()

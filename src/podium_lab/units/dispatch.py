@@ -8,7 +8,7 @@ comes first counts: both are the same.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from statistics import median
 from typing import NamedTuple, Protocol
 
@@ -46,7 +46,7 @@ class Workers(Protocol):
     def begin(self, number: int, unit: Unit) -> None: ...
     def wait(self, seconds: float) -> list[Done]: ...
     def drop(self, number: int) -> None:
-        """End other attempts of a unit that has a result."""
+        """End every attempt of a unit: it has a result, or none is wanted any more."""
 
     def close(self) -> None: ...
 
@@ -59,8 +59,8 @@ class Finished(NamedTuple):
     """None where the worker has put it into the store."""
 
 
-def dispatch(units: Sequence[Unit], workers: Workers) -> Iterator[Finished]:
-    """All units as they finish; raises the error of the first that cannot be run."""
+def dispatch(units: Sequence[Unit], workers: Workers) -> Generator[Finished, None, None]:
+    """All units as they finish; raises the error of the first that cannot be run. What is under way then is ended."""
     waiting = deque(range(len(units)))
     began: dict[int, list[float]] = {}
     lost = [0] * len(units)
@@ -95,7 +95,8 @@ def dispatch(units: Sequence[Unit], workers: Workers) -> Iterator[Finished]:
                 workers.drop(number)
                 yield Finished(number, done.outcome.payload)
     finally:
-        workers.close()
+        for number in list(began):
+            workers.drop(number)
 
 
 def _second_attempt(

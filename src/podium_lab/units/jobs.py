@@ -1,7 +1,7 @@
 """Runs units as an Indexed Job of Kubernetes, and watches the store fill.
 
-The command makes one Job for a plan, or finds the one that an earlier command has made. The Job goes on when the command
-is killed; an interrupt deletes it. What pods have stored by then stays.
+The command makes one Job for a plan, or finds the one that an earlier command has made. The Job goes on when the
+command is killed; an interrupt deletes it. What pods have stored by then stays.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Place(Protocol):
     def read(self, name: str) -> bytes | None: ...
     def write(self, name: str, content: bytes) -> None: ...
     def delete(self, name: str) -> None: ...
-    def list(self, folder: str) -> Iterator[Entry]: ...
+    def entries(self, folder: str) -> Iterator[Entry]: ...
     def leftovers(self) -> list[str]: ...
 
 
@@ -58,7 +58,7 @@ class FolderPlace:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise StoreError(f"{self.folder / name}: cannot be read: {error.strerror}") from None
+            raise StoreError(f"{self.folder / name}: cannot be read: {error.strerror}; give another --store") from None
 
     def write(self, name: str, content: bytes) -> None:
         path = self.folder / name
@@ -77,7 +77,7 @@ class FolderPlace:
     def delete(self, name: str) -> None:
         (self.folder / name).unlink(missing_ok=True)
 
-    def list(self, folder: str) -> Iterator[Entry]:
+    def entries(self, folder: str) -> Iterator[Entry]:
         for path in sorted((self.folder / folder).rglob("*")):
             if path.suffix == PARTIAL:
                 continue
@@ -158,7 +158,7 @@ class ObjectPlace:
         except OSError as error:
             raise self._failed(name, "deleted", error) from None
 
-    def list(self, folder: str) -> Iterator[Entry]:
+    def entries(self, folder: str) -> Iterator[Entry]:
         selector = self._selector(f"{self._prefix}/{folder}", recursive=True, allow_not_found=True)
         try:
             found = self._files.get_file_info(selector)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import signal
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -65,10 +66,8 @@ class LocalWorkers:
             idle = _Worker(self._context, self._url)
             self._workers.append(idle)
         idle.number = number
-        try:
+        with suppress(OSError):  # it has just ended: `wait` finds that out
             idle.pipe.send_bytes(msgspec.msgpack.encode(unit))
-        except OSError:  # it has just ended: `wait` finds that out
-            pass
 
     def wait(self, seconds: float) -> list[Done]:
         busy = {each.pipe: each for each in self._workers if each.number is not None}

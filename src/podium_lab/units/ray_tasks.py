@@ -8,7 +8,6 @@ results travel back: no path has to exist on another machine.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -30,7 +29,7 @@ class RayWorkers:
 
     name = "Ray"
 
-    def __init__(self, units: Sequence[Unit], store: Store, workers: int) -> None:
+    def __init__(self, store: Store, workers: int) -> None:
         self._ray = _ray()
         self._mine = not self._ray.is_initialized()
         if self._mine:
@@ -42,7 +41,6 @@ class RayWorkers:
             )
         self._most = workers if workers > 1 else None
         self._store = store
-        self._units = units
         self._inputs: dict[tuple[str, ...], Any] = {}
         self._task = self._ray.remote(num_cpus=1, max_retries=0)(run_remote)
         self._running: dict[Any, int] = {}

@@ -28,14 +28,14 @@ def verified_payload(content: bytes, unit: Unit) -> bytes:
     """The payload of a unit; raises DamagedError where the content is no such thing."""
     try:
         found = _DECODER.decode(content)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         why = "is cut off" if "truncated" in str(error) else "is no result of a unit"
         raise DamagedError(why) from None
     if found.unit != unit:
         if found.unit.version != unit.version:
             raise DamagedError(f"was made by Podium {found.unit.version}, not {unit.version}")
         raise DamagedError(f"is the result of another unit ({found.unit.label})")
-    if content_hash(found.payload) != found.sha256:
+    if content_hash(found.payload) != found.sha256 or content != encode_result(unit, found.payload):
         raise DamagedError("was changed after it was written")
     return found.payload
 

@@ -7,19 +7,20 @@ Engines differ in where they run a unit, and in nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from typing import NamedTuple
+from types import TracebackType
+from typing import NamedTuple, Self
 
 import msgspec
 
 from podium_lab.units.dispatch import Workers, dispatch
 from podium_lab.units.errors import UnitError
+from podium_lab.units.inputs import inputs_of_store
 from podium_lab.units.processes import LocalWorkers
 from podium_lab.units.store import Plan, Store, Verify
 from podium_lab.units.unit import Unit
-
-ENGINES = ("local", "kubernetes", "ray")
+from podium_lab.units.work import perform
 
 
 class Part(NamedTuple):
@@ -105,68 +106,80 @@ def check_options(options: EngineOptions, store: str | None) -> None:
         raise UnitError("--engine kubernetes: give --image, the image that pods run")
 
 
-def run_units(
-    units: Sequence[Unit],
-    store: Store,
-    options: EngineOptions,
-    *,
-    verify: Verify | None = None,
-    here: InProcess | None = None,
-    said: Said = lambda _sentence: None,
-    told: Told = lambda _tally, _unit: None,
-    command: str = "",
-) -> Tally:
-    """Give every unit of this part a result. `here` runs one in this process, where one at a time is enough."""
-    mine = units[options.part.number - 1 :: options.part.of]
-    leftovers = store.clean()
-    if leftovers:
-        said(f"{store.url}: removed {leftovers} partial file{'s' * (leftovers > 1)} of a process that was killed")
-    name = store.put_plan(Plan(command, tuple(units)))
-    standing = store.standing(mine, verify)
-    for key, sentence in standing.damaged.items():
-        store.drop_result(key)
-        said(f"{sentence}; it is run again")
-    tally = Tally(len(mine), skipped=len(standing.done), damaged=len(standing.damaged))
-    missing = [unit for unit in mine if unit.key not in standing.done]
-    told(tally, None)
-    with closing(_finished(missing, store, options, here, name, said)) as finished:
-        for unit in finished:
-            tally.done += 1
-            told(tally, unit)
-    return tally
+class UnitRunner:
+    """Runs units on one engine; its workers stay between one call and the next. A context manager."""
 
+    def __init__(self, store: Store, options: EngineOptions, said: Said = lambda _sentence: None) -> None:
+        self.store = store
+        self.inputs = inputs_of_store(store)
+        self._options = options
+        self._said = said
+        self._workers: Workers | None = None
 
-def _finished(
-    missing: Sequence[Unit],
-    store: Store,
-    options: EngineOptions,
-    here: InProcess | None,
-    plan: str,
-    said: Said,
-) -> Iterator[Unit]:
-    if not missing:
-        return
-    if options.engine == "kubernetes":
-        from podium_lab.units.jobs import run_jobs
+    def __enter__(self) -> Self:
+        leftovers = self.store.clean()
+        if leftovers:
+            files = f"{leftovers} partial file{'s' * (leftovers > 1)}"
+            self._said(f"{self.store.url}: removed {files} of a process that was killed")
+        return self
 
-        yield from run_jobs(missing, store, options, plan, said)
-        return
-    if options.engine == "local" and here is not None and (options.workers == 1 or len(missing) == 1):
-        for unit in missing:
-            store.put_result(unit, here(unit))
-            yield unit
-        return
-    with closing(dispatch(missing, _workers(missing, store, options))) as results:
-        for number, payload in results:
-            if payload is not None:
-                store.put_result(missing[number], payload)
-            yield missing[number]
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._workers is not None:
+            self._workers.close()
 
+    def run(
+        self,
+        units: Sequence[Unit],
+        *,
+        verify: Verify | None = None,
+        here: InProcess | None = None,
+        told: Told = lambda _tally, _unit: None,
+        command: str = "",
+    ) -> Tally:
+        """Give every unit of this part a result. `here` runs one in this process, where one at a time is enough."""
+        part = self._options.part
+        mine = units[part.number - 1 :: part.of]
+        plan = self.store.put_plan(Plan(command, tuple(units)))
+        standing = self.store.standing(mine, verify)
+        for key, sentence in standing.damaged.items():
+            self.store.drop_result(key)
+            self._said(f"{sentence}; it is run again")
+        tally = Tally(len(mine), skipped=len(standing.done), damaged=len(standing.damaged))
+        missing = [unit for unit in mine if unit.key not in standing.done]
+        told(tally, None)
+        with closing(self._finished(missing, plan, here)) as finished:
+            for unit in finished:
+                tally.done += 1
+                told(tally, unit)
+        return tally
 
-def _workers(missing: Sequence[Unit], store: Store, options: EngineOptions) -> Workers:
-    if options.engine == "ray":
-        from podium_lab.units.ray_tasks import RayWorkers
+    def _finished(self, missing: Sequence[Unit], plan: str, here: InProcess | None) -> Generator[Unit, None, None]:
+        options, store = self._options, self.store
+        if not missing:
+            return
+        if options.engine == "kubernetes":
+            from podium_lab.units.jobs import run_jobs
 
-        return RayWorkers(missing, store, options.workers)
-    return LocalWorkers(min(options.workers, len(missing)), store.url)
+            yield from run_jobs(missing, store, options, plan, self._said)
+        elif options.engine == "local" and options.workers == 1:
+            for unit in missing:
+                store.put_result(unit, perform(unit, self.inputs) if here is None else here(unit))
+                yield unit
+        else:
+            with closing(dispatch(missing, self._open_workers())) as results:
+                for number, payload in results:
+                    if payload is not None:
+                        store.put_result(missing[number], payload)
+                    yield missing[number]
 
+    def _open_workers(self) -> Workers:
+        if self._workers is None:
+            if self._options.engine == "ray":
+                from podium_lab.units.ray_tasks import RayWorkers
+
+                self._workers = RayWorkers(self.store, self._options.workers)
+            else:
+                self._workers = LocalWorkers(self._options.workers, self.store.url)
+        return self._workers

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from podium.framework.clock import SystemClock
 from podium_lab.units.errors import StoreError
 from podium_lab.units.places import FolderPlace
-from podium_lab.units.store import Store, open_store
+from podium_lab.units.store import Plan, Store, open_store
 
 RECENT = 600.0
 """Seconds over which the rate is taken."""
@@ -82,18 +82,30 @@ def store_status(url: str) -> StoreStatus:
     now = SystemClock().now()
     plans = []
     inputs: set[str] = set()
-    for name in names:
-        plan = store.plan(name)
+    for name, plan in _by_command(store, names).items():
         standing = store.standing(plan.units)
         recent = [at for at in standing.done.values() if now - at < RECENT]
         window = now - min(recent) if recent else RECENT
         pace = 60 * len(recent) / max(window, 1.0)
         kinds = ", ".join(dict.fromkeys(f"{unit.what} {unit.profile}" for unit in plan.units[:1000]))
         versions = ", ".join(dict.fromkeys(unit.version for unit in plan.units))
-        done = len(standing.done)
-        plans.append(PlanStatus(name, kinds, plan.command, len(plan.units), done, [*standing.damaged.values()], pace, versions))
+        damaged = list(standing.damaged.values())
+        counts = len(plan.units), len(standing.done)
+        plans.append(PlanStatus(name, kinds, plan.command, *counts, damaged, pace, versions))
         inputs |= {digest for unit in plan.units for digest in unit.inputs.values()}
     return StoreStatus(store.url, plans, store.place.leftovers(), _damaged_inputs(store, inputs))
+
+
+def _by_command(store: Store, names: list[str]) -> dict[str, Plan]:
+    """Plans by name; what one command has planned in turn (a generation after the other) is one plan."""
+    found: dict[str, Plan] = {}
+    first: dict[str, str] = {}
+    for name in names:
+        plan = store.plan(name)
+        known = first.setdefault(plan.command, name) if plan.command else name
+        before = found[known].units if known in found else ()
+        found[known] = Plan(plan.command, tuple({unit.key: unit for unit in (*before, *plan.units)}.values()))
+    return found
 
 
 def _damaged_inputs(store: Store, digests: set[str]) -> list[str]:

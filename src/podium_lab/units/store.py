@@ -92,7 +92,7 @@ class Store:
 
     def present(self) -> dict[str, float]:
         """When each result that is there was written, by its key; verified or not."""
-        return {entry.name.rpartition("/")[2]: entry.written for entry in self.place.list("results")}
+        return {entry.name.rpartition("/")[2]: entry.written for entry in self.place.entries("results")}
 
     def standing(self, units: Sequence[Unit], verify: Verify | None = None) -> Standing:
         """Which of these units are done."""
@@ -146,7 +146,7 @@ class Store:
 
     def plans(self) -> list[str]:
         """The names of all plans, the oldest first."""
-        found = sorted(self.place.list("plans"), key=lambda entry: (entry.written, entry.name))
+        found = sorted(self.place.entries("plans"), key=lambda entry: (entry.written, entry.name))
         return [entry.name.removeprefix("plans/").removesuffix(".json") for entry in found]
 
     # What killed processes left behind
