@@ -13,7 +13,14 @@ import typer
 from podium.cli.console import echo, echo_data, echo_json
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.files import writing
-from podium.cli.options import Output, OutputOption, PluginOption, chosen_output, option_groups
+from podium.cli.options import (
+    KubernetesVersionOption,
+    Output,
+    OutputOption,
+    PluginOption,
+    chosen_output,
+    option_groups,
+)
 from podium_lab.cli.unit_options import UnitFlags, print_estimate, print_status
 
 if TYPE_CHECKING:
@@ -77,6 +84,7 @@ def simulate(
         ),
     ] = None,
     plugin: PluginOption = None,
+    kubernetes_version: KubernetesVersionOption = None,
     flags: UnitFlags,
 ) -> None:
     """Compare profiles on a scenario: pods arrive, wait, run and end in virtual time, decided by the same engine.
@@ -92,6 +100,10 @@ def simulate(
 
     Example: podium simulate status runs
     """
+    import msgspec
+
+    from podium.cli.kubernetes_version import given_rules
+    from podium.kube.versions import NEWEST
     from podium_lab.simulator import sweep
     from podium_lab.simulator.comparison import compare, detailed_rows
     from podium_lab.simulator.scenario import scenario_schema
@@ -109,7 +121,8 @@ def simulate(
     if kept is not None:
         raise InputError(f"{kept}: one scenario is run at a time; write podium simulate status STORE to see a store")
     options = flags.options()
-    loaded = sweep.load(scenario, data, sets or ())
+    rules = given_rules(kubernetes_version) or NEWEST
+    loaded = msgspec.structs.replace(sweep.load(scenario, data, sets or ()), kubernetes_version=str(rules))
     chosen = None if profiles is None else [name.strip() for name in profiles.split(",") if name.strip()]
     planned = sweep.plan(loaded, chosen, seeds, plugin or ())
     for oddity in planned.oddities:
@@ -118,6 +131,8 @@ def simulate(
         _check(planned, scenario)
         return
     command = _command(scenario, planned, data, sets, plugin)
+    if kubernetes_version is not None:
+        command += f" --kubernetes-version {rules}"
     if flags.estimate:
         print_estimate(sweep.estimate(planned, options, flags.store), printed is not Output.TABLE)
         return
@@ -142,7 +157,8 @@ def simulate(
     differences = compare(results)
     written = [] if folder is None else _write(results, differences, folder, command)
     if printed is not Output.TABLE:
-        echo_data(list(detailed_rows(results, differences)), printed)
+        state = {"kubernetesVersion": str(rules)}
+        echo_data([{**row, "state": state} for row in detailed_rows(results, differences)], printed)
     elif results.runs:
         _print_results(results, differences, time.perf_counter() - began, written)
     if len(results.runs) < results.planned:

@@ -56,6 +56,8 @@ class RunSettings(msgspec.Struct, frozen=True):
     plugins: tuple[str, ...]
     installed: tuple[str, ...]
     """Plugins of other packages that are installed, with their versions."""
+    kubernetes_version: str
+    """The minor by whose rules pods are placed."""
 
 
 def units_of(loaded: LoadedScenario, jobs: Sequence[Job], plugins: tuple[str, ...], store: Store) -> list[Unit]:
@@ -72,7 +74,7 @@ def units_of(loaded: LoadedScenario, jobs: Sequence[Job], plugins: tuple[str, ..
                 files[FILE + name] = path
         for path in set(files.values()) - digests.keys():
             digests[path] = store.put_input(path.read_bytes())
-        settings = RunSettings(run_scenario(loaded.scenario, contender), plugins, _installed())
+        settings = RunSettings(run_scenario(loaded.scenario, contender), plugins, _installed(), loaded.kubernetes_version)
         inputs = {name: digests[path] for name, path in files.items()}
         inputs[SETTINGS] = store.put_input(msgspec.json.encode(settings, order="deterministic"))
         of_profile[contender.name] = inputs
@@ -129,7 +131,8 @@ def _loaded(inputs: UnitInputs, of: tuple[tuple[str, str], ...]) -> tuple[Loaded
     scenario, mistakes = decode({**settings.scenario, "profiles": [contender]}, Scenario)
     assert scenario is not None, f"it was checked before units were made of it: {mistakes}"
     options = [_plugin(option, digests[PLUGIN + option], inputs) for option in settings.plugins]
-    return LoadedScenario(scenario, Source("scenario", (), paths), {}), load_registry(options)
+    source = Source("scenario", (), paths)
+    return LoadedScenario(scenario, source, {}, settings.kubernetes_version), load_registry(options)
 
 
 def _argument_paths(inputs: UnitInputs, digests: dict[str, str]) -> dict[str, str]:
