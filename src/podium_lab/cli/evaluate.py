@@ -128,7 +128,7 @@ def evaluate(
                 found = answered(
                     questions,
                     None if keep is None else Path(keep),
-                    lambda asked, kept: rows_of(policy, asked, runner, flags.command(), bar.told, kept),
+                    lambda asked, kept: rows_of(policy, asked, runner, flags.command(), bar.on_unit, kept),
                 )
             if not options.part.whole:
                 flags.say_part(options, len(found), len(questions))

@@ -15,7 +15,7 @@ from podium.cli.console import console, echo, echo_json, print_table, table
 from podium.cli.options import ContextOption, KubeconfigOption
 
 if TYPE_CHECKING:
-    from podium_lab.units.estimate import Estimate
+    from podium_lab.units.estimate import UnitEstimate
     from podium_lab.units.run import EngineOptions, UnitRunner
     from podium_lab.units.status import StoreStatus
 
@@ -101,7 +101,7 @@ class UnitFlags:
 
         with TemporaryDirectory(prefix="podium-results-") as folder:
             store = open_store(self.store or folder)
-            with UnitRunner(store, options, said=lambda sentence: echo(sentence, err=True)) as runner:
+            with UnitRunner(store, options, on_notice=lambda sentence: echo(sentence, err=True)) as runner:
                 yield runner
 
     def command(self) -> str:
@@ -119,7 +119,7 @@ class UnitFlags:
             echo("the same command without --units writes the results")
 
 
-def print_estimate(estimate: "Estimate", as_data: bool) -> None:
+def print_estimate(estimate: "UnitEstimate", as_data: bool) -> None:
     if as_data:
         echo_json(estimate.to_data())
         return

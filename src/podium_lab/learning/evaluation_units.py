@@ -11,10 +11,10 @@ from podium_lab.learned.policy_file import path_of, read_policy
 from podium_lab.learning.judge import Contestant, Question, Row, answer, published, scorer_of
 from podium_lab.learning.list_inputs import LIST, lists_folder, put_lists
 from podium_lab.units.errors import DamagedError, UnitError
-from podium_lab.units.estimate import Estimate, estimate_units
+from podium_lab.units.estimate import UnitEstimate, estimate_units
 from podium_lab.units.inputs import UnitInputs
-from podium_lab.units.run import EngineOptions, Tally, Told, UnitRunner
-from podium_lab.units.store import Store
+from podium_lab.units.run import EngineOptions, OnUnit, Tally, UnitRunner
+from podium_lab.units.store import UnitStore
 from podium_lab.units.unit import Unit, code_version
 
 SETTINGS, POLICY = "settings", "policy"
@@ -38,7 +38,7 @@ def rows_of(
     questions: Sequence[Question],
     runner: UnitRunner,
     command: str,
-    told: Told = lambda _tally, _unit: None,
+    on_unit: OnUnit = lambda _tally, _unit: None,
     found: Callable[[int, list[Row]], None] = lambda _number, _rows: None,
 ) -> dict[int, list[Row]]:
     """The rows of every question that has a result when all of this part have one, by the question's number; `found`
@@ -48,22 +48,22 @@ def rows_of(
     numbers = {unit.key: number for number, unit in enumerate(units)}
 
     def tell(tally: Tally, unit: Unit | None) -> None:
-        told(tally, unit)
+        on_unit(tally, unit)
         if unit is not None:
             found(numbers[unit.key], _stored(store, unit))
 
-    runner.run(units, verify=_rows, told=tell, command=command)
+    runner.run(units, verify=_rows, on_unit=tell, command=command)
     present = store.present()
     return {number: _stored(store, unit) for number, unit in enumerate(units) if unit.key in present}
 
 
-def estimated(policy: str, questions: Sequence[Question], runner: UnitRunner, options: EngineOptions) -> Estimate:
+def estimated(policy: str, questions: Sequence[Question], runner: UnitRunner, options: EngineOptions) -> UnitEstimate:
     """What answering all questions will take."""
     units = _units(policy, questions, runner.store)
     return estimate_units(units, runner.store, options.workers, options.part)
 
 
-def _units(policy: str, questions: Sequence[Question], store: Store) -> list[Unit]:
+def _units(policy: str, questions: Sequence[Question], store: UnitStore) -> list[Unit]:
     file = store.put_input(path_of(policy).read_bytes())
     lists: dict[str, dict[str, str]] = {}
     units = []
@@ -89,7 +89,7 @@ def _units(policy: str, questions: Sequence[Question], store: Store) -> list[Uni
     return units
 
 
-def _stored(store: Store, unit: Unit) -> list[Row]:
+def _stored(store: UnitStore, unit: Unit) -> list[Row]:
     payload = store.result(unit)
     if payload is None:
         raise UnitError(f"{unit.label}: its result is gone; start the same command again")

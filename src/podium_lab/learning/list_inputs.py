@@ -7,13 +7,13 @@ from pathlib import Path
 
 from podium_lab.learning.lists import NODE_LIST, find_list, nodes_path
 from podium_lab.units.inputs import UnitInputs
-from podium_lab.units.store import Store
+from podium_lab.units.store import UnitStore
 
 NODES, LIST = "nodes", "list:"
 """Names of inputs: the node list, and each pod list as it was typed."""
 
 
-def put_lists(data: Path, names: Iterable[str], store: Store) -> dict[str, str]:
+def put_lists(data: Path, names: Iterable[str], store: UnitStore) -> dict[str, str]:
     """Put the node list and some pod lists into a store; their hashes by the names of inputs."""
     found = {NODES: store.put_input(nodes_path(data).read_bytes())}
     for name in names:

@@ -14,10 +14,10 @@ from podium_lab.learning.kernel_state import Floats
 from podium_lab.learning.list_inputs import list_name, lists_folder, put_lists
 from podium_lab.learning.train import SavedSearch, Training, WeightsTrial, begun, try_out
 from podium_lab.units.errors import DamagedError, UnitError
-from podium_lab.units.estimate import Estimate, estimate_units
+from podium_lab.units.estimate import UnitEstimate, estimate_units
 from podium_lab.units.inputs import UnitInputs
-from podium_lab.units.run import EngineOptions, Part, UnitRunner
-from podium_lab.units.store import Store
+from podium_lab.units.run import EngineOptions, UnitPart, UnitRunner
+from podium_lab.units.store import UnitStore
 from podium_lab.units.timer import seconds_now
 from podium_lab.units.unit import Unit, code_version
 from podium_lab.units.work import perform
@@ -44,7 +44,7 @@ class UnitFigures:
     is long in coming, one that waits runs itself.
     """
 
-    def __init__(self, runner: UnitRunner, command: str = "", part: Part = Part()) -> None:  # noqa: B008  a constant
+    def __init__(self, runner: UnitRunner, command: str = "", part: UnitPart = UnitPart()) -> None:  # noqa: B008  a constant
         self._runner = runner
         self._command = command
         self._part = part
@@ -98,7 +98,7 @@ def run_unit(unit: Unit, inputs: UnitInputs) -> bytes:
     return msgspec.msgpack.encode(float(try_out(trial)[0]))
 
 
-def estimated(training: Training, runner: UnitRunner, options: EngineOptions) -> Estimate:
+def estimated(training: Training, runner: UnitRunner, options: EngineOptions) -> UnitEstimate:
     """What a whole training will take, from two candidates of its first generation."""
     tried = candidates(begun(training))
     units = UnitFigures(runner).units(training, 0, tried)
@@ -113,7 +113,7 @@ def _verify(_unit: Unit, payload: bytes) -> float:
         raise DamagedError("holds no figure of a candidate") from None
 
 
-def _figure(store: Store, unit: Unit) -> float:
+def _figure(store: UnitStore, unit: Unit) -> float:
     payload = store.result(unit)
     if payload is None:
         raise UnitError(f"{unit.label}: its result is gone; start the same command again")
@@ -123,7 +123,7 @@ def _figure(store: Store, unit: Unit) -> float:
 class StoredSearch(SavedSearch):
     """A search that is written beside the policies, and kept in the store, too: the store alone can be gone on with."""
 
-    def __init__(self, path: Path, store: Store) -> None:
+    def __init__(self, path: Path, store: UnitStore) -> None:
         super().__init__(path)
         self._store = store
         self._name = f"checkpoints/{path.name}"

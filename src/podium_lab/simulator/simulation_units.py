@@ -33,7 +33,7 @@ from podium_lab.simulator.scenario_files import (
 )
 from podium_lab.units.errors import DamagedError
 from podium_lab.units.inputs import UnitInputs
-from podium_lab.units.store import Store
+from podium_lab.units.store import UnitStore
 from podium_lab.units.unit import Unit, code_version, content_hash
 
 SETTINGS, FILE, FOLDER, PLUGIN, ARGUMENT = "settings", "file:", "folder:", "plugin:", "argument:"
@@ -49,7 +49,7 @@ class Job(NamedTuple):
     seed: int
 
 
-class RunSettings(msgspec.Struct, frozen=True):
+class SimulationSettings(msgspec.Struct, frozen=True):
     """The input that says what to run."""
 
     scenario: dict[str, Any]
@@ -60,7 +60,7 @@ class RunSettings(msgspec.Struct, frozen=True):
     """The minor by whose rules pods are placed."""
 
 
-def units_of(loaded: LoadedScenario, jobs: Sequence[Job], plugins: tuple[str, ...], store: Store) -> list[Unit]:
+def units_of(loaded: LoadedScenario, jobs: Sequence[Job], plugins: tuple[str, ...], store: UnitStore) -> list[Unit]:
     """The unit of each run; the store gets what they read."""
     digests: dict[Path, str] = {}
     of_profile: dict[str, dict[str, str]] = {}
@@ -74,7 +74,9 @@ def units_of(loaded: LoadedScenario, jobs: Sequence[Job], plugins: tuple[str, ..
                 files[FILE + name] = path
         for path in set(files.values()) - digests.keys():
             digests[path] = store.put_input(path.read_bytes())
-        settings = RunSettings(run_scenario(loaded.scenario, contender), plugins, _installed(), loaded.kubernetes_version)
+        settings = SimulationSettings(
+            run_scenario(loaded.scenario, contender), plugins, _installed(), loaded.kubernetes_version
+        )
         inputs = {name: digests[path] for name, path in files.items()}
         inputs[SETTINGS] = store.put_input(msgspec.json.encode(settings, order="deterministic"))
         of_profile[contender.name] = inputs
@@ -112,7 +114,7 @@ def run_of(
 def _loaded(inputs: UnitInputs, of: tuple[tuple[str, str], ...]) -> tuple[LoadedScenario, Registry]:
     """The scenario that some inputs are, and the plugins that may take part: read once in each process."""
     digests = dict(of)
-    settings = msgspec.json.decode(inputs.content(digests[SETTINGS]), type=RunSettings)
+    settings = msgspec.json.decode(inputs.content(digests[SETTINGS]), type=SimulationSettings)
     contender = settings.scenario["profiles"][0]
     paths = {}
     folders: dict[str, dict[str, str]] = {}

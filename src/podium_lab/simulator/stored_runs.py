@@ -9,7 +9,7 @@ from typing import overload
 from podium_lab.simulator.run import RunResult
 from podium_lab.simulator.simulation_units import run_in
 from podium_lab.units.errors import DamagedError, StoreError
-from podium_lab.units.store import Store, result_name
+from podium_lab.units.store import UnitStore, result_name
 from podium_lab.units.unit import Unit
 
 KEPT = 400
@@ -19,10 +19,10 @@ KEPT = 400
 class StoredRuns(Sequence[RunResult]):
     """The runs of some units, in their order."""
 
-    def __init__(self, store: Store, units: Sequence[Unit]) -> None:
+    def __init__(self, store: UnitStore, units: Sequence[Unit]) -> None:
         self._store = store
         self._units = units
-        self._kept: OrderedDict[int, RunResult] = OrderedDict()
+        self._cached: OrderedDict[int, RunResult] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._units)
@@ -35,11 +35,11 @@ class StoredRuns(Sequence[RunResult]):
         if isinstance(index, slice):
             return StoredRuns(self._store, self._units[index])
         number = range(len(self._units))[index]
-        run = self._kept.get(number)
+        run = self._cached.get(number)
         if run is None:
-            run = self._kept[number] = self._read(self._units[number])
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            run = self._cached[number] = self._read(self._units[number])
+            if len(self._cached) > KEPT:
+                self._cached.popitem(last=False)
         return run
 
     def _read(self, unit: Unit) -> RunResult:
@@ -50,4 +50,4 @@ class StoredRuns(Sequence[RunResult]):
                 raise DamagedError("is gone")
             return run_in(payload, unit)
         except DamagedError as error:
-            raise StoreError(f"{place}: {error}; start the same command again, which makes it anew") from None
+            raise StoreError(f"{place}: {error}; start the same command again to replace it") from None

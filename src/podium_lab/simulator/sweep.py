@@ -30,9 +30,9 @@ from podium_lab.simulator.scenario import Scenario, ScenarioError
 from podium_lab.simulator.simulation_units import Job, run_in, run_of, units_of
 from podium_lab.simulator.stored_runs import StoredRuns
 from podium_lab.simulator.workload import arrivals, file_oddities, workloads
-from podium_lab.units.estimate import Estimate, estimate_units
-from podium_lab.units.run import EngineOptions, Said, Tally, UnitRunner, check_options
-from podium_lab.units.store import Store, open_store
+from podium_lab.units.estimate import UnitEstimate, estimate_units
+from podium_lab.units.run import EngineOptions, OnNotice, Tally, UnitRunner, check_options
+from podium_lab.units.store import UnitStore, open_store
 from podium_lab.units.unit import Unit
 
 
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
 
 Finished = Callable[[int, RunResult], None]
 """Called with the number of finished runs and the last of them."""
-Told = Callable[[Tally, Unit | None], None]
+OnUnit = Callable[[Tally, Unit | None], None]
 """Called when the sweep begins, and with each unit that is finished."""
 
 
@@ -83,8 +83,8 @@ def complete(
     store: str | None = None,
     *,
     finished: Finished | None = None,
-    told: Told = lambda _tally, _unit: None,
-    said: Said = lambda _sentence: None,
+    on_unit: OnUnit = lambda _tally, _unit: None,
+    on_notice: OnNotice = lambda _sentence: None,
     progress: Progress = lambda _arrived: None,
     page: SimulatedQosPage | None = None,
     command: str = "",
@@ -92,30 +92,30 @@ def complete(
     """Does all runs of a part, or those that finish before an interrupt. The page shows runs of this process."""
     check_options(options, store)
     folder = None if store is not None else tempfile.mkdtemp(prefix="podium-results-")
-    kept = open_store(store or str(folder))
+    unit_store = open_store(store or str(folder))
     try:
-        units = units_of(planned.loaded, planned.jobs, planned.plugins, kept)
+        units = units_of(planned.loaded, planned.jobs, planned.plugins, unit_store)
 
         def tell(tally: Tally, unit: Unit | None) -> None:
-            told(tally, unit)
+            on_unit(tally, unit)
             if unit is not None and finished is not None:
-                finished(tally.done + tally.skipped, _run(kept, unit))
+                finished(tally.done + tally.skipped, _run(unit_store, unit))
 
         try:
-            with UnitRunner(kept, options, said) as runner:
+            with UnitRunner(unit_store, options, on_notice) as runner:
                 inputs = runner.inputs
                 runner.run(
                     units,
                     verify=lambda unit, payload: run_in(payload, unit),
                     here=lambda unit: encode_run(run_of(unit, inputs, progress, page)),
-                    told=tell,
+                    on_unit=tell,
                     command=command,
                 )
         except KeyboardInterrupt:
             pass
-        present = kept.present()
-        runs = StoredRuns(kept, [unit for unit in units if unit.key in present])
-    except BaseException:
+        present = unit_store.present()
+        runs = StoredRuns(unit_store, [unit for unit in units if unit.key in present])
+    except BaseException:  # also an interrupt: what was for this call alone goes
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -126,17 +126,17 @@ def complete(
     return SimulationResults(scenario, runs, len(planned.jobs), file)
 
 
-def estimate(planned: Plan, options: EngineOptions, store: str | None) -> Estimate:
+def estimate(planned: Plan, options: EngineOptions, store: str | None) -> UnitEstimate:
     """What all runs will take, from two that are done here."""
     with tempfile.TemporaryDirectory(prefix="podium-results-") as folder:
-        kept = open_store(store or folder)
-        units = units_of(planned.loaded, planned.jobs, planned.plugins, kept)
-        return estimate_units(units, kept, options.workers, options.part)
+        unit_store = open_store(store or folder)
+        units = units_of(planned.loaded, planned.jobs, planned.plugins, unit_store)
+        return estimate_units(units, unit_store, options.workers, options.part)
 
 
-def _run(store: Store, unit: Unit) -> RunResult:
+def _run(store: UnitStore, unit: Unit) -> RunResult:
     payload = store.result(unit)
-    assert payload is not None, "it was said to be finished"
+    assert payload is not None, "it was on_notice to be finished"
     return run_in(payload, unit)
 
 

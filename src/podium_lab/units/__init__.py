@@ -8,7 +8,7 @@ Start reading with `run.py`.
 """
 
 from podium_lab.units.errors import StoreError, UnitError
-from podium_lab.units.store import Store, open_store
+from podium_lab.units.store import UnitStore, open_store
 from podium_lab.units.unit import Unit, code_version
 
-__all__ = ["Store", "StoreError", "Unit", "UnitError", "code_version", "open_store"]
+__all__ = ["StoreError", "Unit", "UnitError", "UnitStore", "code_version", "open_store"]

@@ -15,7 +15,7 @@ import sys
 from podium.errors import UserError
 from podium_lab.units.errors import DamagedError
 from podium_lab.units.inputs import inputs_of_store
-from podium_lab.units.store import Store, open_store
+from podium_lab.units.store import UnitStore, open_store
 from podium_lab.units.unit import Unit
 from podium_lab.units.work import perform
 
@@ -36,7 +36,7 @@ def main() -> int:
     return 0
 
 
-def serve(store: Store, plan: str, index: int, parts: int) -> None:
+def serve(store: UnitStore, plan: str, index: int, parts: int) -> None:
     """Give every unit of a plan a result that has none, beginning with one's own share."""
     units = store.plan(plan).units
     inputs = inputs_of_store(store)
@@ -48,7 +48,7 @@ def serve(store: Store, plan: str, index: int, parts: int) -> None:
             print(unit.label, flush=True)
 
 
-def _has_result(store: Store, unit: Unit) -> bool:
+def _has_result(store: UnitStore, unit: Unit) -> bool:
     try:
         return store.result(unit) is not None
     except DamagedError:

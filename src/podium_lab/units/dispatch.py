@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from podium_lab.units.errors import UnitError
 from podium_lab.units.timer import seconds_now
 from podium_lab.units.unit import Unit
-from podium_lab.units.work import Outcome, error_of
+from podium_lab.units.work import UnitOutcome, error_of
 
 TRIES = 5
 """Workers that may be lost with one unit."""
@@ -30,7 +30,7 @@ class Done(NamedTuple):
 
     number: int
     """The unit's number."""
-    outcome: Outcome | None
+    outcome: UnitOutcome | None
     """None: the worker was lost."""
 
 

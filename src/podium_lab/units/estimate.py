@@ -7,28 +7,28 @@ from typing import Any, NamedTuple
 
 from podium_lab.units.inputs import inputs_of_store
 from podium_lab.units.progress import duration_words
-from podium_lab.units.run import Part
-from podium_lab.units.store import Store
+from podium_lab.units.run import UnitPart
+from podium_lab.units.store import UnitStore
 from podium_lab.units.timer import seconds_now
 from podium_lab.units.unit import Unit
 from podium_lab.units.work import perform
 
 
-class Trial(NamedTuple):
+class TrialUnit(NamedTuple):
     """A unit that was run to see how long it takes."""
 
     label: str
     seconds: float
 
 
-class Estimate(NamedTuple):
+class UnitEstimate(NamedTuple):
     """What is left to do, and how long it may take."""
 
     units: int
     done: int
     """Have a result already."""
     workers: int
-    trials: list[Trial]
+    trials: list[TrialUnit]
 
     @property
     def core_seconds(self) -> float:
@@ -64,8 +64,8 @@ class Estimate(NamedTuple):
 
 
 def estimate_units(
-    units: Sequence[Unit], store: Store, workers: int, part: Part, run: Callable[[Unit], bytes] | None = None
-) -> Estimate:
+    units: Sequence[Unit], store: UnitStore, workers: int, part: UnitPart, run: Callable[[Unit], bytes] | None = None
+) -> UnitEstimate:
     """Run the first unit that is left and one in the middle; their results are kept."""
     mine = units[part.number - 1 :: part.of]
     done = store.standing(mine).done
@@ -75,5 +75,5 @@ def estimate_units(
     for unit in [left[i] for i in dict.fromkeys((0, len(left) // 2))] if left else []:
         began = seconds_now()
         store.put_result(unit, run(unit) if run is not None else perform(unit, inputs))
-        trials.append(Trial(unit.label, seconds_now() - began))
-    return Estimate(len(mine), len(done) + len(trials), workers, trials)
+        trials.append(TrialUnit(unit.label, seconds_now() - began))
+    return UnitEstimate(len(mine), len(done) + len(trials), workers, trials)

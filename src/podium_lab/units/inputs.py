@@ -10,7 +10,7 @@ from pathlib import Path
 
 from podium_lab.units.errors import StoreError
 from podium_lab.units.places import FolderPlace
-from podium_lab.units.store import Store
+from podium_lab.units.store import UnitStore
 from podium_lab.units.unit import content_hash
 
 
@@ -72,7 +72,7 @@ class UnitInputs:
         return self._copies
 
 
-def inputs_of_store(store: Store) -> UnitInputs:
+def inputs_of_store(store: UnitStore) -> UnitInputs:
     """Inputs that a store has."""
     folder = store.place.folder / "inputs" if isinstance(store.place, FolderPlace) else None
     return UnitInputs(store.input, folder)

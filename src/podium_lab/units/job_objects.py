@@ -19,7 +19,7 @@ CONTAINER = "units"
 BAD_INPUT = 2
 """The exit code that ends the Job."""
 STORE = "/store"
-NOBODY = 65532
+USER = 65532
 """The user of Podium's image."""
 KEPT_SECONDS = 3600
 """How long a Job that has ended stays to be looked at."""
@@ -63,9 +63,9 @@ def job_of(plan: str, url: str, pods: int, options: JobOptions) -> dict[str, Any
         "enableServiceLinks": False,
         "securityContext": {
             "runAsNonRoot": True,
-            "runAsUser": NOBODY,
-            "runAsGroup": NOBODY,
-            "fsGroup": NOBODY,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "fsGroup": USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [container],

@@ -16,8 +16,8 @@ import msgspec
 from podium.client import ApiError, Client, load_access
 from podium_lab.units.errors import UnitError
 from podium_lab.units.job_objects import CONTAINER, PLAN_LABEL, job_of
-from podium_lab.units.run import EngineOptions, Said
-from podium_lab.units.store import Store
+from podium_lab.units.run import EngineOptions, OnNotice
+from podium_lab.units.store import UnitStore
 from podium_lab.units.unit import Unit
 
 EVERY = 1.0
@@ -26,8 +26,10 @@ PATIENCE = 10.0
 """Seconds without a result after which the command says why pods do not start."""
 
 
-def run_jobs(missing: Sequence[Unit], store: Store, options: EngineOptions, plan: str, said: Said) -> Iterator[Unit]:
-    """The units as their results appear; `said` hears why pods do not start."""
+def run_jobs(
+    missing: Sequence[Unit], store: UnitStore, options: EngineOptions, plan: str, on_notice: OnNotice
+) -> Iterator[Unit]:
+    """The units as their results appear; `on_notice` is called with why pods do not start."""
     jobs = _Jobs(options)
     waiting = {unit.key: unit for unit in missing}
     try:
@@ -46,7 +48,7 @@ def run_jobs(missing: Sequence[Unit], store: Store, options: EngineOptions, plan
                 quiet += EVERY
             if quiet == PATIENCE and (found := jobs.why_waiting(name)) != reason:
                 quiet, reason = 0.0, found
-                said(f"Job {name}: {found}")
+                on_notice(f"Job {name}: {found}")
         if waiting:
             unit = next(iter(waiting.values()))
             raise UnitError(f"Job {name} has ended and {len(waiting)} units have no result, such as {unit.label}")
@@ -92,8 +94,8 @@ class _Jobs:
             raise UnitError(f"Job {self._namespace}/{name} was deleted; start the same command again") from None
         failed = _condition(job, "Failed")
         if failed:
-            said = self._last_words(name) or failed.get("message") or failed.get("reason") or "it failed"
-            raise UnitError(f"Job {self._namespace}/{name} has failed: {said}")
+            words = self._last_words(name) or failed.get("message") or failed.get("reason") or "it failed"
+            raise UnitError(f"Job {self._namespace}/{name} has failed: {words}")
         return bool(_condition(job, "Complete"))
 
     def delete(self, plan: str) -> None:
@@ -115,13 +117,13 @@ class _Jobs:
         pods = msgspec.json.decode(self._runner.run(self._client.get(self._pods, selector)))["items"]
         for status in (pod.get("status", {}) for pod in pods if pod["status"].get("phase") == "Pending"):
             states = [each.get("state", {}).get("waiting", {}) for each in status.get("containerStatuses", ())]
-            for said in (*states, *status.get("conditions", ())):
-                if said.get("message"):
-                    return f"a pod is pending: {said['message']}"
+            for each in (*states, *status.get("conditions", ())):
+                if each.get("message"):
+                    return f"a pod is pending: {each['message']}"
         return "" if pods else "it has no pods yet; a suspended Job waits for its queue"
 
     def _last_words(self, name: str) -> str:
-        """What a pod that failed has said."""
+        """What a pod that failed has printed."""
         selector = {"labelSelector": f"batch.kubernetes.io/job-name={name}"}
         pods = msgspec.json.decode(self._runner.run(self._client.get(self._pods, selector)))["items"]
         for pod in pods:

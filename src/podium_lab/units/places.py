@@ -68,7 +68,7 @@ class FolderPlace:
             try:
                 partial.write_bytes(content)
                 partial.replace(path)
-            except BaseException:
+            except BaseException:  # also a signal that ends this process
                 partial.unlink(missing_ok=True)
                 raise
         except OSError as error:

@@ -21,7 +21,7 @@ from podium_lab.units.errors import StoreError
 from podium_lab.units.inputs import inputs_of_store
 from podium_lab.units.store import open_store
 from podium_lab.units.unit import Unit
-from podium_lab.units.work import Failure, Outcome, attempt, failure_of
+from podium_lab.units.work import Failure, UnitOutcome, attempt, failure_of
 
 PRELOADED = ["podium_lab.simulator.simulation_units"]
 """What every process needs: imported once, in the process that all are forked from."""
@@ -83,7 +83,7 @@ class LocalWorkers:
                 self._bury(worker)
                 done.append(Done(number, None))
                 continue
-            done.append(Done(number, Outcome(None, failure)))
+            done.append(Done(number, UnitOutcome(None, failure)))
         return done
 
     def drop(self, number: int) -> None:

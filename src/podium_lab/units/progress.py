@@ -23,7 +23,7 @@ class UnitProgress:
         self._stream = stream or sys.stderr
         self._always = always
         """Whether a last JSON line is written even for a short run: what was kept in a store is worth a line."""
-        self._began = self._said = seconds_now()
+        self._began = self._written = seconds_now()
         self._tally = Tally(0)
         self._bar: Any = None
         self._task: Any = None
@@ -44,16 +44,16 @@ class UnitProgress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-        elif self._tally.units and (self._always or self._said > self._began):
+        elif self._tally.units and (self._always or self._written > self._began):
             self._line()
 
-    def told(self, tally: Tally, unit: Unit | None) -> None:
+    def on_unit(self, tally: Tally, unit: Unit | None) -> None:
         """A unit is finished; None: it begins."""
         self._tally = tally
         if self._bar is not None:
             text = "" if unit is None else f"{pace_words(self.pace(), tally.left)} · {unit.label}"
             self._bar.update(self._task, total=tally.units, completed=tally.skipped + tally.done, description=text)
-        elif seconds_now() - self._said >= EVERY:
+        elif seconds_now() - self._written >= EVERY:
             self._line()
 
     def inside(self, text: str) -> None:
@@ -67,11 +67,11 @@ class UnitProgress:
         return self._tally.done / seconds if self._tally.done and seconds > 0 else None
 
     def _line(self) -> None:
-        self._said = seconds_now()
+        self._written = seconds_now()
         tally, pace = self._tally, self.pace()
         line = {
             **msgspec.structs.asdict(tally),
-            "seconds": round(self._said - self._began, 1),
+            "seconds": round(self._written - self._began, 1),
             "perSecond": None if pace is None else round(pace, 3),
             "secondsLeft": None if pace is None else round(tally.left / pace, 1),
         }

@@ -16,9 +16,9 @@ import msgspec
 from podium_lab.units.dispatch import Done
 from podium_lab.units.errors import UnitError
 from podium_lab.units.inputs import UnitInputs, inputs_of_contents
-from podium_lab.units.store import Store
+from podium_lab.units.store import UnitStore
 from podium_lab.units.unit import PACKAGES, Unit, package_folder
-from podium_lab.units.work import Failure, Outcome, attempt
+from podium_lab.units.work import Failure, UnitOutcome, attempt
 
 AHEAD = 2
 """Units that are handed to Ray for each core, so that none waits for this process."""
@@ -29,7 +29,7 @@ class RayWorkers:
 
     name = "Ray"
 
-    def __init__(self, store: Store, workers: int) -> None:
+    def __init__(self, store: UnitStore, workers: int) -> None:
         self._ray = _ray()
         self._mine = not self._ray.is_initialized()
         if self._mine:
@@ -77,7 +77,7 @@ class RayWorkers:
         if self._mine:
             self._ray.shutdown()
 
-    def _outcome(self, task: Any) -> Outcome | None:
+    def _outcome(self, task: Any) -> UnitOutcome | None:
         """What a task came to; None: its worker, its node or its inputs were lost."""
         errors = self._ray.exceptions
         try:
@@ -89,7 +89,7 @@ class RayWorkers:
         except errors.RayError:
             self._inputs.clear()  # what was lost may have been these
             return None
-        return Outcome(payload, None if failure is None else msgspec.msgpack.decode(failure, type=Failure))
+        return UnitOutcome(payload, None if failure is None else msgspec.msgpack.decode(failure, type=Failure))
 
 
 def run_remote(contents: bytes, digests: tuple[str, ...], unit: bytes) -> tuple[bytes | None, bytes | None]:

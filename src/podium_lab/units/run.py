@@ -18,12 +18,12 @@ from podium_lab.units.dispatch import Workers, dispatch
 from podium_lab.units.errors import UnitError
 from podium_lab.units.inputs import inputs_of_store
 from podium_lab.units.processes import LocalWorkers
-from podium_lab.units.store import Plan, Store, Verify
+from podium_lab.units.store import UnitPlan, UnitStore, Verify
 from podium_lab.units.unit import Unit
 from podium_lab.units.work import perform
 
 
-class Part(NamedTuple):
+class UnitPart(NamedTuple):
     """Which of the units are done by this command: every `of`-th, from the `number`-th on."""
 
     number: int = 1
@@ -54,7 +54,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     engine: str = "local"
     workers: int = 1
-    part: Part = Part()
+    part: UnitPart = UnitPart()
     jobs: JobOptions = JobOptions()
 
 
@@ -75,23 +75,23 @@ class Tally(msgspec.Struct):
         return self.units - self.skipped - self.done
 
 
-Said = Callable[[str], None]
-Told = Callable[[Tally, Unit | None], None]
+OnNotice = Callable[[str], None]
+OnUnit = Callable[[Tally, Unit | None], None]
 """Called when it begins, and with each unit that is finished."""
 InProcess = Callable[[Unit], bytes]
 
 
-def read_part(text: str | None) -> Part:
+def read_part(text: str | None) -> UnitPart:
     """
     >>> read_part("2/8")
-    Part(number=2, of=8)
+    UnitPart(number=2, of=8)
     """
     if text is None:
-        return Part()
+        return UnitPart()
     first, _, second = text.partition("/")
     if not (first.isdecimal() and second.isdecimal() and 1 <= int(first) <= int(second)):
         raise UnitError(f"--units {text}: is no part; write i/n, such as 1/8 for the first of eight")
-    return Part(int(first), int(second))
+    return UnitPart(int(first), int(second))
 
 
 def check_options(options: EngineOptions, store: str | None) -> None:
@@ -109,18 +109,18 @@ def check_options(options: EngineOptions, store: str | None) -> None:
 class UnitRunner:
     """Runs units on one engine; its workers stay between one call and the next. A context manager."""
 
-    def __init__(self, store: Store, options: EngineOptions, said: Said = lambda _sentence: None) -> None:
+    def __init__(self, store: UnitStore, options: EngineOptions, on_notice: OnNotice = lambda _sentence: None) -> None:
         self.store = store
         self.inputs = inputs_of_store(store)
         self._options = options
-        self._said = said
+        self._on_notice = on_notice
         self._workers: Workers | None = None
 
     def __enter__(self) -> Self:
         leftovers = self.store.clean()
         if leftovers:
             files = f"{leftovers} partial file{'s' * (leftovers > 1)}"
-            self._said(f"{self.store.url}: removed {files} of a process that was killed")
+            self._on_notice(f"{self.store.url}: removed {files} of a process that was killed")
         return self
 
     def __exit__(
@@ -135,24 +135,24 @@ class UnitRunner:
         *,
         verify: Verify | None = None,
         here: InProcess | None = None,
-        told: Told = lambda _tally, _unit: None,
+        on_unit: OnUnit = lambda _tally, _unit: None,
         command: str = "",
     ) -> Tally:
         """Give every unit of this part a result. `here` runs one in this process, where one at a time is enough."""
         part = self._options.part
         mine = units[part.number - 1 :: part.of]
-        plan = self.store.put_plan(Plan(command, tuple(units)))
+        plan = self.store.put_plan(UnitPlan(command, tuple(units)))
         standing = self.store.standing(mine, verify)
         for key, sentence in standing.damaged.items():
             self.store.drop_result(key)
-            self._said(f"{sentence}; it is run again")
+            self._on_notice(f"{sentence}; it is run again")
         tally = Tally(len(mine), skipped=len(standing.done), damaged=len(standing.damaged))
         missing = [unit for unit in mine if unit.key not in standing.done]
-        told(tally, None)
+        on_unit(tally, None)
         with closing(self._finished(missing, plan, here)) as finished:
             for unit in finished:
                 tally.done += 1
-                told(tally, unit)
+                on_unit(tally, unit)
         return tally
 
     def _finished(self, missing: Sequence[Unit], plan: str, here: InProcess | None) -> Generator[Unit, None, None]:
@@ -162,7 +162,7 @@ class UnitRunner:
         if options.engine == "kubernetes":
             from podium_lab.units.jobs import run_jobs
 
-            yield from run_jobs(missing, store, options, plan, self._said)
+            yield from run_jobs(missing, store, options, plan, self._on_notice)
         elif options.engine == "local" and options.workers == 1:
             for unit in missing:
                 store.put_result(unit, perform(unit, self.inputs) if here is None else here(unit))

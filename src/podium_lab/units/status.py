@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from podium.framework.clock import SystemClock
 from podium_lab.units.errors import StoreError
 from podium_lab.units.places import FolderPlace
-from podium_lab.units.store import Plan, Store, open_store
+from podium_lab.units.store import UnitPlan, UnitStore, open_store
 
 RECENT = 600.0
 """Seconds over which the rate is taken."""
@@ -96,19 +96,19 @@ def store_status(url: str) -> StoreStatus:
     return StoreStatus(store.url, plans, store.place.leftovers(), _damaged_inputs(store, inputs))
 
 
-def _by_command(store: Store, names: list[str]) -> dict[str, Plan]:
+def _by_command(store: UnitStore, names: list[str]) -> dict[str, UnitPlan]:
     """Plans by name; what one command has planned in turn (a generation after the other) is one plan."""
-    found: dict[str, Plan] = {}
+    found: dict[str, UnitPlan] = {}
     first: dict[str, str] = {}
     for name in names:
         plan = store.plan(name)
         known = first.setdefault(plan.command, name) if plan.command else name
         before = found[known].units if known in found else ()
-        found[known] = Plan(plan.command, tuple({unit.key: unit for unit in (*before, *plan.units)}.values()))
+        found[known] = UnitPlan(plan.command, tuple({unit.key: unit for unit in (*before, *plan.units)}.values()))
     return found
 
 
-def _damaged_inputs(store: Store, digests: set[str]) -> list[str]:
+def _damaged_inputs(store: UnitStore, digests: set[str]) -> list[str]:
     found = []
     for digest in sorted(digests):
         try:

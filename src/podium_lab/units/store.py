@@ -27,7 +27,7 @@ Verify = Callable[[Unit, bytes], object]
 """Looks into a payload; raises DamagedError where it is not what it should be."""
 
 
-class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class UnitPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was to be run."""
 
     command: str
@@ -35,7 +35,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     units: tuple[Unit, ...]
 
 
-class Standing(NamedTuple):
+class UnitStanding(NamedTuple):
     """How far some units are."""
 
     done: dict[str, float]
@@ -44,7 +44,7 @@ class Standing(NamedTuple):
     """What is wrong with the results of others, one sentence each."""
 
 
-class Store:
+class UnitStore:
     """Results and inputs in one place."""
 
     def __init__(self, place: Place) -> None:
@@ -94,7 +94,7 @@ class Store:
         """When each result that is there was written, by its key; verified or not."""
         return {entry.name.rpartition("/")[2]: entry.written for entry in self.place.entries("results")}
 
-    def standing(self, units: Sequence[Unit], verify: Verify | None = None) -> Standing:
+    def standing(self, units: Sequence[Unit], verify: Verify | None = None) -> UnitStanding:
         """Which of these units are done."""
         present = self.present()
         done: dict[str, float] = {}
@@ -105,7 +105,7 @@ class Store:
                 done[key] = present[key]
             else:
                 damaged[key] = f"{self.url}/{result_name(key)}: {problem} ({unit.label})"
-        return Standing(done, damaged)
+        return UnitStanding(done, damaged)
 
     def _checked(
         self, there: Iterable[tuple[Unit, str]], verify: Verify | None
@@ -130,7 +130,7 @@ class Store:
 
     # Plans
 
-    def put_plan(self, plan: Plan) -> str:
+    def put_plan(self, plan: UnitPlan) -> str:
         """Keep a plan; its name."""
         content = msgspec.json.encode(plan, order="sorted")
         name = content_hash(content)
@@ -138,11 +138,11 @@ class Store:
             self.place.write(f"plans/{name}.json", content)
         return name
 
-    def plan(self, name: str) -> Plan:
+    def plan(self, name: str) -> UnitPlan:
         content = self.place.read(f"plans/{name}.json")
         if content is None or content_hash(content) != name:
             raise StoreError(f"{self.url}/plans/{name}.json: is missing or damaged; start the same command again")
-        return msgspec.json.decode(content, type=Plan)
+        return msgspec.json.decode(content, type=UnitPlan)
 
     def plans(self) -> list[str]:
         """The names of all plans, the oldest first."""
@@ -168,6 +168,6 @@ def result_name(key: str) -> str:
     return f"results/{key[:2]}/{key}"
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str) -> UnitStore:
     """The store at a folder or an address such as s3://bucket/prefix."""
-    return Store(open_place(url))
+    return UnitStore(open_place(url))

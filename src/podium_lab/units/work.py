@@ -45,19 +45,19 @@ class Failure(msgspec.Struct, frozen=True):
     text: str
 
 
-class Outcome(NamedTuple):
+class UnitOutcome(NamedTuple):
     """What came of one attempt: a payload or a failure."""
 
     payload: bytes | None
     failure: Failure | None = None
 
 
-def attempt(unit: Unit, inputs: UnitInputs) -> Outcome:
+def attempt(unit: Unit, inputs: UnitInputs) -> UnitOutcome:
     """Perform a unit; any error becomes a failure."""
     try:
-        return Outcome(perform(unit, inputs))
+        return UnitOutcome(perform(unit, inputs))
     except Exception as error:  # whatever the work does: this process goes on with other units
-        return Outcome(None, failure_of(error))
+        return UnitOutcome(None, failure_of(error))
 
 
 def failure_of(error: Exception) -> Failure:

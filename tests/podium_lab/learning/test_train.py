@@ -17,7 +17,7 @@ from podium_lab.learning.forms import FORMS, NETWORKS, READABLE
 from podium_lab.learning.policy_making import DIGITS, make_policy
 from podium_lab.learning.train import SavedSearch, Training, train
 from podium_lab.learning.training_units import StoredSearch, UnitFigures
-from podium_lab.units.run import EngineOptions, Part, UnitRunner
+from podium_lab.units.run import EngineOptions, UnitPart, UnitRunner
 from podium_lab.units.store import open_store
 from podium_plugins.gpu.terms import GROUPS, MEANINGLESS, TERMS
 from tests.podium_lab.learning.lists import write_lists
@@ -34,7 +34,7 @@ def settings(data: Path, form: str = "S1", generations: int = 3) -> Training:
     return Training(form, 1, str(data), ("made", "gpuspec33"), generations, 6)
 
 
-def by_units(training: Training, folder: Path, workers: int = 2, part: Part = Part()) -> Search:  # noqa: B008  a constant
+def by_units(training: Training, folder: Path, workers: int = 2, part: UnitPart = UnitPart()) -> Search:  # noqa: B008  a constant
     """The search with each candidate a unit of a store."""
     options = EngineOptions(workers=workers, part=part)
     with UnitRunner(open_store(str(folder)), options) as runner:
@@ -55,7 +55,7 @@ def test_the_same_seed_gives_the_same_weights_as_units_in_several_processes(data
 
 def test_parts_of_a_training_share_its_generations(data: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as parts:
-        found = list(parts.map(lambda part: by_units(settings(data), tmp_path, 1, Part(part, 2)), (1, 2)))
+        found = list(parts.map(lambda part: by_units(settings(data), tmp_path, 1, UnitPart(part, 2)), (1, 2)))
     assert {each.result.tobytes() for each in found} == {train(settings(data)).result.tobytes()}
 
 

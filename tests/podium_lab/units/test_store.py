@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from podium_lab.units.errors import DamagedError, StoreError
 from podium_lab.units.result_file import encode_result, verified_payload
-from podium_lab.units.store import Plan, open_store, result_name
+from podium_lab.units.store import UnitPlan, open_store, result_name
 from podium_lab.units.unit import Unit, code_version
 
 ONE = Unit("simulate", "a", (1, 1), {"settings": "0" * 64}, code_version())
@@ -92,7 +92,7 @@ def test_what_killed_processes_left_is_removed_and_what_others_write_is_not(tmp_
 
 def test_a_plan_that_was_changed_is_not_run(tmp_path: Path) -> None:
     store = open_store(str(tmp_path))
-    name = store.put_plan(Plan("podium simulate x", (ONE,)))
+    name = store.put_plan(UnitPlan("podium simulate x", (ONE,)))
     assert store.plan(name).units == (ONE,)
     path = tmp_path / "plans" / f"{name}.json"
     path.write_text(path.read_text().replace("simulate x", "simulate y"))
