@@ -308,6 +308,12 @@ PACKAGES: tuple[Package, ...] = (
                 purpose="a score from any PromQL expression",
             ),
             ListedPlugin(
+                name="LatencyAware",
+                target="podium_plugins.latency_aware:LatencyAware",
+                group="Measured load",
+                purpose="no nodes beyond the latency that a pod can stand, and rather near ones",
+            ),
+            ListedPlugin(
                 name="TargetLoadPacking",
                 target="podium_plugins.target_load_packing:TargetLoadPacking",
                 group="Measured load",
@@ -526,6 +532,12 @@ PACKAGES: tuple[Package, ...] = (
                 summary="Policies of learned scores",
             ),
             CommandEntry(
+                words="suggestions-server",
+                target="podium_lab.cli.suggestions_server:suggestions_server",
+                heading="LEARN",
+                summary="Serve an agent's suggestions: the agent connects here, and ModelScore asks here",
+            ),
+            CommandEntry(
                 words="workload", target="podium_lab.cli.workload:app", heading="MEASURE", summary="Recorded workloads"
             ),
         ),
@@ -541,6 +553,12 @@ PACKAGES: tuple[Package, ...] = (
                 target="podium_lab.learned:LearnedScore",
                 group="Learning",
                 purpose="a policy that was trained for the workload",
+            ),
+            ListedPlugin(
+                name="ModelScore",
+                target="podium_lab.model_score:ModelScore",
+                group="Learning",
+                purpose="ask a model server, an agent, or an ONNX file which node is best",
             ),
             ListedPlugin(
                 name="OnlineScore",

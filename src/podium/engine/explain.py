@@ -30,7 +30,7 @@ from podium.framework.handle import Driver, EngineState, Handle, Preemptor
 from podium.framework.nominator import Nominator
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.profile import ProfileRuntime
-from podium.framework.protocols import AllocatingPlugin, ExplainingPlugin
+from podium.framework.protocols import AllocatingPlugin, ExplainingPlugin, ModelAnswer, ModelPlugin
 from podium.framework.status import PluginError, Status
 from podium.kube import CustomObject, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.devices import Allocation
@@ -95,6 +95,8 @@ class Explanation:
     """What plugins that rejected the pod add for people."""
     warnings: list[str] = field(default_factory=list)
     """Why the scheduler in charge may decide differently: what was not known here."""
+    models: list[ModelAnswer] = field(default_factory=list)
+    """Who decided where a plugin may ask a model: the model, or what stands in for it, and why."""
     nominated: str = ""
     """The node that is set aside for the pod, where it was judged alone because it takes the pod."""
     kubernetes_version: str = ""
@@ -107,7 +109,11 @@ class Explanation:
         data["kubernetesVersion"] = data.pop("kubernetes_version")
         if self.gang is None:
             del data["gang"]
-        for name in ("notes", "warnings"):
+        data["models"] = [
+            {"plugin": plugin, "decidedBy": by, "reason": reason, "milliseconds": milliseconds}
+            for plugin, by, reason, milliseconds in self.models
+        ]
+        for name in ("notes", "warnings", "models"):
             if not data[name]:
                 del data[name]
         for node in data["nodes"]:
@@ -234,6 +240,7 @@ def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling, *, closely
     _add_devices(runtime, cycle, answers)
     if decision.row is not None:
         explanation = verdict(Outcome.FITS, nodes=answers)
+        explanation.models = _model_answers(runtime, cycle)
         explanation.selected = cluster.names[decision.row]
         if explanation.selected == pod.status.nominated_node_name and decision.search.refusals is None:
             explanation.nominated = explanation.selected
@@ -259,6 +266,11 @@ def _notes(runtime: ProfileRuntime, pod: Pod, diagnosis: Diagnosis) -> list[str]
         if isinstance(plugin, ExplainingPlugin):
             notes += plugin.explain(pod)
     return notes
+
+
+def _model_answers(runtime: ProfileRuntime, cycle: Cycle) -> list[ModelAnswer]:
+    plugins = [plugin for plugin in runtime.plugins.values() if isinstance(plugin, ModelPlugin)]
+    return [answer for plugin in plugins if (answer := plugin.model_answer(cycle)) is not None]
 
 
 def as_unbound(pod: Pod) -> Pod:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium_lab.learned.health import FEWEST, WINDOW, ModelHealth
+from podium_lab.model_health import FEWEST, WINDOW, ModelHealth
 
 
 def decide(health: ModelHealth, number: int, *, bad: bool = False) -> list[bool]:

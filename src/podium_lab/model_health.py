@@ -66,6 +66,11 @@ class ModelHealth:
     def took(self, seconds: float) -> None:
         self._seconds.append(seconds)
 
+    @property
+    def last_seconds(self) -> float:
+        """How long the last answer of the model took; 0 where there was none."""
+        return self._seconds[-1] if self._seconds else 0.0
+
     def seconds(self, *quantiles: float) -> list[float]:
         """Quantiles of the time that the last answers of the model took; empty where there was none."""
         found: list[float] = np.quantile(list(self._seconds), quantiles).tolist() if self._seconds else []
