@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from podium.framework.plugin import MetricKind, PluginMetric
+from podium.framework.plugin_extras import MetricKind, PluginMetric
 from podium_lab.model_decisions import ModelDecisions
 
 QUANTILES: Final = (0.5, 0.99)

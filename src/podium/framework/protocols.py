@@ -11,7 +11,7 @@ those that take it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from podium.cluster import Mask, NodeInfo, Nodes, PlacedPod, Rows
@@ -183,6 +183,14 @@ class DeviceUse(NamedTuple):
     driver: str
     pool: str
     device: str
+
+
+@runtime_checkable
+class KeyedPlugin(Protocol):
+    """One whose answers depend on more than `depends_on` says."""
+
+    def answer_key(self, pod: Pod, /) -> Hashable:
+        """Equal for as long as the answers about pods like this one hold; None: do not keep them."""
 
 
 @runtime_checkable

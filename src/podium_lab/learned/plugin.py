@@ -26,8 +26,19 @@ import numpy as np
 
 from podium.cluster import NodeInfo, Nodes
 from podium.cluster.resources import ALLOCATABLE, CPU, REQUESTED
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, PluginError, Resource, Scope, Scores, Status
-from podium.framework.plugin import PluginMetric
+from podium.framework import (
+    MAX_SCORE,
+    Cycle,
+    DependsOn,
+    Handle,
+    NodePart,
+    Plugin,
+    PluginError,
+    Resource,
+    Scores,
+    Status,
+)
+from podium.framework.plugin_extras import PluginMetric
 from podium.framework.protocols import ModelAnswer
 from podium.kube import Pod
 from podium_lab.learned.args import COUNTED, LearnedScoreArgs
@@ -52,9 +63,8 @@ MOST_UNPREPARED = 2000
 class LearnedScore(Plugin):
     trusted = True
     Args = LearnedScoreArgs
-    score_scope = Scope.PODS
+    depends_on = DependsOn(node=NodePart.PODS, claims=False)
     not_reproducible: str | None = None
-    sees_claims = False
 
     def __init__(self, args: LearnedScoreArgs, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -78,7 +88,7 @@ class LearnedScore(Plugin):
         except PolicyError as error:
             raise PluginError(str(error)) from None
         if self._kind == "network":
-            self.score_scope = Scope.CLUSTER
+            self.depends_on = DependsOn(claims=False)
         self._rows: RowScores | None = None
         self._built_of: Hashable = None
         self._demand: dict[str, float] = {}
@@ -147,7 +157,7 @@ class LearnedScore(Plugin):
 
     # Who decides
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         reason = self._source(pod)
         if reason != "off" and (self.args.on_trial or self.health.demoted):
             return None  # both scores are wanted for every pod

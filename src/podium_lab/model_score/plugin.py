@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from podium.cluster import Nodes
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, Resource, Scope, Scores, Status
-from podium.framework.plugin import PluginMetric
+from podium.framework import MAX_SCORE, Cycle, DependsOn, Handle, Plugin, Resource, Scores, Status
+from podium.framework.plugin_extras import PluginMetric
 from podium.framework.protocols import ModelAnswer
 from podium.kube import Pod
 from podium_lab.model_decisions import ASKED, ModelDecisions
@@ -49,8 +49,7 @@ class ModelScore(Plugin):
     name = NAME
     trusted = True
     Args = ModelScoreArgs
-    score_scope = Scope.CLUSTER
-    sees_claims = False
+    depends_on = DependsOn(claims=False)
 
     def __init__(self, args: ModelScoreArgs, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -69,7 +68,7 @@ class ModelScore(Plugin):
         if self._model is not None:
             self._model.prepare()
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         return None  # what a model says of a node depends on the others
 
     def metrics(self) -> Iterable[PluginMetric]:

@@ -24,6 +24,7 @@ from podium import (
     SECOND,
     SKIP,
     Cycle,
+    DependsOn,
     Duration,
     FieldError,
     FieldPath,
@@ -31,7 +32,6 @@ from podium import (
     NodeInfo,
     Nodes,
     Plugin,
-    Scope,
     Scores,
     Status,
     Verdict,
@@ -99,9 +99,7 @@ class LatencyAware(Plugin):
     name = NAME
     trusted = True
     Args = LatencyAwareArgs
-    filter_scope = Scope.CLUSTER
-    score_scope = Scope.CLUSTER
-    sees_claims = False
+    depends_on = DependsOn(claims=False)
 
     def __init__(self, args: LatencyAwareArgs, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -111,11 +109,8 @@ class LatencyAware(Plugin):
         self._refresh = args.effective_source.refresh_interval.seconds
         self._warned: set[str] = set()
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         """Only that a pod has no limits can be kept: all else moves with the clock and with other nodes."""
-        return None if limits_of(pod.annotations).any else ()
-
-    def sign_pod(self, pod: Pod) -> Hashable:
         return None if limits_of(pod.annotations).any else ()
 
     def pre_filter(self, cycle: Cycle) -> Status | None:

@@ -108,7 +108,7 @@ def test_one_node_and_many_get_the_same_points(
     milli, count = request
     pod = gpu_pod("arrives", milli, count, cpu=cpu, models=models) if milli else gpu_pod("arrives", cpu=cpu)
     cycle = Cycle(pod, cluster)
-    plugin.watermark(pod)
+    plugin.answer_key(pod)
     many = plugin.score(cycle, Nodes(cluster)).tolist()
     assert all(0 <= points <= 100 for points in many)
     rows = Nodes(cluster).rows.tolist()
