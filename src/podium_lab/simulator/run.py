@@ -81,6 +81,8 @@ class RunResult(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """What the reader should know of this run."""
     classes: tuple[ClassResult, ...] = ()
+    not_reproducible: tuple[str, ...] = ()
+    """Why the run can't be repeated, where real time had a part in its decisions."""
 
 
 class SimulatedRun:
@@ -334,11 +336,11 @@ class SimulatedRun:
         while schedule_one() is not None:
             self.decided()
 
-    def _real_time(self) -> list[str]:
+    def _real_time(self) -> tuple[str, ...]:
         """Where real time had a part in what was decided."""
         plugins = [plugin for runtime in self._scheduler.profiles.values() for plugin in runtime.plugins.values()]
         found = [plugin.not_reproducible for plugin in plugins if isinstance(plugin, ModelPlugin)]
-        return [why for why in dict.fromkeys(found) if why]
+        return tuple(why for why in dict.fromkeys(found) if why)
 
     def _result(self, figures: CheckpointFigures, faults: NodeFaults) -> RunResult:
         pods = self._pods
@@ -352,7 +354,8 @@ class SimulatedRun:
         notes = [f"{message} ({number} times)" for message, number in self._reports.most_common(5)]
         if self._usage is not None:
             notes += [f"nothing measures {series}; it stays empty" for series in sorted(self._usage.unknown)]
-        notes += [f"this run can't be repeated: {why}" for why in self._real_time()]
+        real_time = self._real_time()
+        notes += [f"this run is not reproducible: {why}" for why in real_time]
         if pods.classes.untold:
             notes.append(f"{pods.classes.untold} pods are in no class: there are too many combinations of labels")
         if faults.happened:
@@ -365,4 +368,5 @@ class SimulatedRun:
             np.array(pods.counts.waits.counts, dtype=np.int64),
             tuple(notes),
             pods.classes.results(),
+            real_time,
         )
