@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from podium.cli.console import echo
 from podium.cli.errors import InputError
+from podium.cli.judging import LEFT_OUT, print_skipped, state_record, with_exported_config
 from podium.cli.question_options import StateFlags
 
 if TYPE_CHECKING:
@@ -41,17 +42,7 @@ class AskedState:
         return Sandbox([*objects, *extra], settings, registry, load=self.load)
 
     def record(self) -> "StateRecord":
-        from podium.kube import Node, Pod
-        from podium.whatif.records import StateRecord
-
-        return StateRecord(
-            source=self.known.source,
-            resource_version=self.known.resource_version,
-            kubernetes_version=str(self.configured.settings.rules),
-            nodes=sum(isinstance(each, Node) for each in self.known.objects),
-            pods=sum(isinstance(each, Pod) and not each.finished for each in self.known.objects),
-            missing_kinds=self.known.missing,
-        )
+        return state_record(self.known, self.configured.settings)
 
 
 def read_asked_state(flags: StateFlags, config: str | None = None, known: "KnownState | None" = None) -> AskedState:
@@ -86,10 +77,8 @@ def read_asked_state(flags: StateFlags, config: str | None = None, known: "Known
 
 def _from_files(flags: StateFlags, configure: "Configure", rules: "VersionRules | None", *, given: bool) -> AskedState:
     from podium.cli.files import STDIN, read_bytes
-    from podium.cli.judging import print_skipped
     from podium.cli.kubernetes_version import rules_of_dump
     from podium.cli.live_cluster import HOW_TO_DUMP
-    from podium.config import load_config
     from podium.load.readings import GivenLoad
     from podium.whatif.sources import read_state
 
@@ -102,10 +91,7 @@ def _from_files(flags: StateFlags, configure: "Configure", rules: "VersionRules 
     print_skipped(known.skipped, flags.verbose)
     configured = configure(rules or rules_of_dump(known.server_version))
     if known.config is not None and not given:
-        settings, _warnings = load_config(
-            known.config, f"{files[0]} (schedulerConfig)", configured.registry, configured.settings.rules
-        )
-        configured = configured._replace(settings=settings)
+        configured = with_exported_config(configured, known.config, files[0])
     return AskedState(known, configured, "the files", GivenLoad())
 
 
@@ -128,7 +114,7 @@ def _live(
             if found.missing:
                 asides.append(f"warning: its scheduler runs with {', '.join(found.missing)}: give them with --plugin")
     objects, load, _last = ask_cluster(access, configured.settings, registry, lambda _objects: None, asides.append)
-    missing = [each.partition(" are left out")[0] for each in asides if " are left out" in each]
+    missing = [each.partition(LEFT_OUT)[0] for each in asides if LEFT_OUT in each]
     return AskedState(KnownState("live", list(objects), missing=missing), configured, "the cluster", load, asides)
 
 
