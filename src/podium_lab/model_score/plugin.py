@@ -66,7 +66,7 @@ class ModelScore(Plugin):
         self.not_reproducible: str | None = None
         """Why a simulation with this plugin can't be repeated."""
         if self._model is not None:
-            self._model.prepare()
+            handle.launch(_prepared(self._model))  # only where pods will be scheduled
 
     def answer_key(self, pod: Pod) -> Hashable:
         return None  # what a model says of a node depends on the others
@@ -210,6 +210,11 @@ class ModelScore(Plugin):
 
 MOST_FOLLOWED = 200_000
 """Bound pods whose fate the agent learns."""
+
+
+async def _prepared(model: ScoringModel) -> None:
+    """Connect to the server and check its model, so that the first decision need not wait for that."""
+    model.prepare()
 
 
 def access_of(args: ModelScoreArgs) -> ServerAccess:
