@@ -37,7 +37,7 @@ def config(url: str, log: Path, **args: Any) -> dict[str, Any]:
         "profiles": [
             {
                 "schedulerName": "default-scheduler",
-                "plugins": {"score": {"enabled": [{"name": "ModelScore", "weight": 10}]}},
+                "plugins": {"multiPoint": {"enabled": [{"name": "ModelScore", "weight": 10}]}},
                 "pluginConfig": [{"name": "ModelScore", "args": given}],
             }
         ],
