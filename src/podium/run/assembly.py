@@ -18,10 +18,12 @@ from podium.config.resolved import SchedulerConfig
 from podium.kube import Node, Pod
 from podium.load.metrics import load_metrics
 from podium.load.sources import Telemetry
+from podium.run.dashboard import DashboardAddress, serve_process
 from podium.run.driver import LiveParts, LiveScheduler
 from podium.run.memory_dump import dump_on_signal
 from podium.run.metrics.registry import Metrics, resource_metrics
 from podium.run.plugin_watchdog import PluginWatchdog
+from podium.run.pod_history import PodHistory
 from podium.run.process import SchedulerProcess
 from podium.run.scheduler_pages import configuration_page, queue_page, read_question
 from podium.run.shadow import Shadow, log_finding
@@ -50,6 +52,9 @@ class RunOptions(NamedTuple):
     """Whether the API server runs in this process, so that a pause of one is a pause of the other."""
     pages: Mapping[str, PageAddress] = MappingProxyType({})
     """Where pages of plugins are served, by their name; the others are served where they say."""
+    remembers: bool = False
+    """Whether what happens to pods is remembered, for a dashboard."""
+    dashboard: DashboardAddress | None = None
 
 
 def build_process(
@@ -113,6 +118,7 @@ def build_process(
         experience=experience,
         metrics=metrics,
         shadow=shadow,
+        history=PodHistory(clock) if options.remembers else None,
     )
     live = LiveScheduler(config, registry, parts)
     metrics.show(load_metrics(telemetry, clock))
@@ -206,4 +212,6 @@ async def run(config: SchedulerConfig, registry: Registry, access: Access, optio
         if options.serving.secure_port:
             await serve_endpoints(process, options.serving, access, stack)
         await serve_plugin_pages(process, options, stack)
+        if options.dashboard is not None:
+            await serve_process(process, registry, options.dashboard, options.serving, access, stack)
         return await process.run(stop)
