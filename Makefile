@@ -12,6 +12,9 @@ WORKERS ?= 2
 
 # Tests to run, for a part of a lane: make unit TESTS=tests/podium/kube
 TESTS ?=
+# The minor of the real components, 1.35 to 1.37; without it the one that tests run on.
+KUBERNETES ?=
+export KUBERNETES
 # In continuous integration: what becomes of tests that fail (see tools/kit/second_try.py).
 SECOND_TRY ?=
 
@@ -84,11 +87,11 @@ components: $(READY)
 python313: $(READY)
 	@WORKERS=$(WORKERS) SECOND_TRY='$(SECOND_TRY)' $(BIN)/python -m tools.python313 $(TESTS)
 
-parity: $(READY) ## Compare with the real kube-scheduler: make parity CASES=1000 SEED=1
-	$(BIN)/python -m tools.parity --cases $(CASES) --seed $(SEED)
+parity: $(READY) ## Compare with the real kube-scheduler: make parity CASES=1000 SEED=1 KUBERNETES=1.37
+	$(BIN)/python -m tools.parity --cases $(CASES) --seed $(SEED)$(if $(KUBERNETES), --kubernetes $(KUBERNETES))
 
 cel: $(READY) ## Compare CEL with the real API server: make cel CASES=5000 SEED=1
-	$(BIN)/python -m tests.together.kubecel --count $(CASES) --seed $(SEED)
+	$(BIN)/python -m tests.together.kubecel --count $(CASES) --seed $(SEED)$(if $(KUBERNETES), --kubernetes $(KUBERNETES))
 
 # The limit is for all of the process; python -m tools.fuzz sets a lower one for itself.
 fuzz: $(READY) ## Throw hostile input at every reader and endpoint: make fuzz MINUTES=10 SEED=1

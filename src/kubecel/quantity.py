@@ -86,7 +86,11 @@ def canonical(amount: Amount) -> str:
     >>> canonical("1.5Gi"), canonical("0.5"), canonical("1024"), canonical("5000e3")
     ('1536Mi', '500m', '1024', '5e6')
     """
-    nano = parse(amount)
+    return format_nano_like(parse(amount), amount)
+
+
+def format_nano_like(nano: int, amount: Amount) -> str:
+    """Nano units in canonical form, with suffixes of the kind that an amount was written with."""
     text = str(amount).strip()
     if text[-2:] in _BINARY:
         return format_nano(nano, binary=True)

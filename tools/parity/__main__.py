@@ -4,6 +4,7 @@
     python -m tools.parity --seed 7 --only-cluster 12
     python -m tools.parity --seed 7 --theme devices            # clusters of one theme only
     python -m tools.parity --seed 7 --cases 300 --save-all     # write every case, not only those that differ
+    python -m tools.parity --seed 7 --kubernetes 1.37          # kube-scheduler of another minor
     python -m tools.parity --replay build/parity               # ask Podium again, without kube-scheduler
     python -m tools.parity --groups --cases 100 --seed 1       # PodGroups, with kube-scheduler's gates on
 
@@ -29,6 +30,7 @@ from tools.parity.real_side import Disturbed, RealSide
 from tools.parity.report import Tally
 from tools.parity.shrink import shrink
 from tools.testbed.availability import TestbedUnavailable
+from tools.testbed.build import KUBERNETES, MINOR
 from tools.testbed.cluster import ControlPlane
 
 # Pods with user namespaces on the host network pass the API server only with this; the scheduler keeps its defaults.
@@ -42,10 +44,11 @@ def main(arguments: list[str] | None = None) -> int:
         return _replay(options.replay)
     try:
         if options.groups:
-            with ControlPlane(feature_gates=dict.fromkeys(GATES, True), runtime_config=GROUP_API) as plane:
+            gates = dict.fromkeys(GATES, True)
+            with ControlPlane(kubernetes=options.kubernetes, feature_gates=gates, runtime_config=GROUP_API) as plane:
                 return _compare_groups(plane, options)
-        with ControlPlane(apiserver_flags=APISERVER_FLAGS) as plane:
-            return Comparison(RealSide(plane), options).run()
+        with ControlPlane(kubernetes=options.kubernetes, apiserver_flags=APISERVER_FLAGS) as plane:
+            return Comparison(RealSide(plane, options.kubernetes), options).run()
     except TestbedUnavailable as unavailable:
         print(f"parity: {unavailable}", file=sys.stderr)
         return 2
@@ -181,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.parity", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cases", type=int, default=200, help="how many pods to decide (default 200)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same clusters (default 1)")
+    parser.add_argument("--kubernetes", choices=sorted(KUBERNETES), default=MINOR, help=f"the minor (default {MINOR})")
     parser.add_argument("--only-cluster", type=int, metavar="K", help="run one cluster of the seed")
     parser.add_argument("--theme", choices=sorted(THEMES), help="clusters of one theme only")
     parser.add_argument("--folder", type=Path, default=Path("build/parity"), help="where differing cases are written")

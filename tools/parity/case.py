@@ -45,6 +45,7 @@ class Case:
     config: Obj
     start_index: int  # where in the node order the search began; -1 when that cannot be known
     decision: Decision
+    kubernetes: str  # the minor of the kube-scheduler that decided it
 
     @property
     def pod_key(self) -> str:
@@ -79,7 +80,8 @@ def save_case(case: Case, folder: Path, differences: list[str]) -> None:
     documents = [_without_managed_fields(each) for each in [*case.objects, case.pod]]
     (folder / "cluster.yaml").write_text(yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=False))
     (folder / "config.yaml").write_text(yaml.safe_dump(case.config, sort_keys=False))
-    expected = {"pod": case.pod_key, "startIndex": case.start_index, "theme": case.theme, **asdict(case.decision)}
+    decided = {"pod": case.pod_key, "startIndex": case.start_index}
+    expected = {**decided, "theme": case.theme, "kubernetes": case.kubernetes, **asdict(case.decision)}
     (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
     command = f"podium explain {case.pod_key} --from {folder}/cluster.yaml --config {folder}/config.yaml"
     (folder / "differences.txt").write_text("\n".join([command, "", *differences, ""]))
@@ -107,6 +109,7 @@ def load_case(folder: Path) -> Case:
         config=yaml.safe_load((folder / "config.yaml").read_text()),
         start_index=expected.pop("startIndex"),
         theme=expected.pop("theme"),
+        kubernetes=expected.pop("kubernetes", "1.36"),
         decision=Decision(**expected),
     )
 

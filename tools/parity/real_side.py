@@ -58,8 +58,9 @@ class Disturbed:
 class RealSide:
     """One control plane that many clusters pass through."""
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: ControlPlane, kubernetes: str) -> None:
         self._plane = plane
+        self._kubernetes = kubernetes
         self.client = plane.client
         self.creator = Creator(plane.client)
         self.creator.create_many(standing_objects())
@@ -71,7 +72,7 @@ class RealSide:
         scheduler = self._plane.start_scheduler(plan.config, verbosity=VERBOSITY, flags=FLAGS)
         log = SchedulerLog(scheduler.log_path)
         try:
-            yield from _Run(self.client, self.creator, log, plan).cases()
+            yield from _Run(self.client, self.creator, log, plan, self._kubernetes).cases()
         finally:
             log.close()
             scheduler.stop(grace=0.0)
@@ -94,7 +95,10 @@ class RealSide:
 class _Run:
     """The pods of one cluster meeting one running scheduler."""
 
-    def __init__(self, client: ApiClient, creator: Creator, log: SchedulerLog, plan: ClusterPlan) -> None:
+    def __init__(
+        self, client: ApiClient, creator: Creator, log: SchedulerLog, plan: ClusterPlan, kubernetes: str
+    ) -> None:
+        self._kubernetes = kubernetes
         self._client = client
         self._creator = creator
         self._log = log
@@ -185,7 +189,7 @@ class _Run:
 
     def _case(self, name: str, objects: list[Obj], pod: Obj, decision: Decision) -> Case:
         start = -1 if self._start_index is None else self._start_index
-        return Case(name, self._plan.theme, objects, pod, self._plan.config, start, decision)
+        return Case(name, self._plan.theme, objects, pod, self._plan.config, start, decision, self._kubernetes)
 
     def _objects(self) -> list[Obj]:
         """All that exists, nodes in the order of the scheduler's cache."""

@@ -3,10 +3,12 @@
 At `--v=5 --vmodule=schedule_one=10` the log says which pod is being tried, every plugin's weighted score on every
 feasible node, the totals, the failure text, the node chosen for preemption with its victims, and each node and pod
 event in the order in which the cache took it. Attempts are kept by pod in the order they began: a pod that stays
-pending may be tried again at any time, and only the attempt on a known cluster can be compared.
+pending may be tried again at any time, and only the attempt on a known cluster can be compared. The handlers know the
+words of every minor in the test bed.
 """
 
 import ast
+import json
 import re
 import time
 from collections import Counter
@@ -149,6 +151,10 @@ class SchedulerLog:
         # Only the scheduling thread selects victims, so they belong to the attempt that began last.
         self.attempts[-1].victims_by_node.setdefault(pairs["node"], []).append(pairs["pod"])
 
+    def _victims(self, _: str, pairs: dict[str, str]) -> None:
+        pods = [f"{each['namespace']}/{each['name']}" for each in json.loads(pairs["pods"])]
+        self.attempts[-1].victims_by_node.setdefault(pairs["node"], []).extend(pods)
+
     def _target(self, _: str, pairs: dict[str, str]) -> None:
         self._latest[pairs["pod"]].target = pairs["node"]
 
@@ -159,7 +165,7 @@ class SchedulerLog:
         self._latest[pairs["preemptor"]].preemption_done = True
 
     def _gate(self, _: str, pairs: dict[str, str]) -> None:
-        self.gated.add(pairs["pod"])
+        self.gated.add(pairs["entity"] if "entity" in pairs else pairs["pod"])
 
     def _node_added(self, message: str, pairs: dict[str, str]) -> None:
         self.nodes.append(pairs["node"])
@@ -186,10 +192,12 @@ _HANDLERS: dict[str, Callable[[SchedulerLog, str, dict[str, str]], None]] = {
     "Unable to schedule pod; no nodes are registered to the cluster; waiting": SchedulerLog._unfit,
     "Error scheduling pod; retrying": SchedulerLog._failed,
     "Pod is a potential preemption victim on node": SchedulerLog._victim,
+    "Pods are potential preemption victims on node": SchedulerLog._victims,
     "the target node for the preemption is determined": SchedulerLog._target,
     "Victim Pod is already being deleted, skipping the API call for it": SchedulerLog._already_going,
     "Async Preemption finished completely": SchedulerLog._evicted,
     "Pod moved to an internal scheduling queue, because the pod is gated": SchedulerLog._gate,
+    "Entity moved to an internal scheduling queue, because it is gated": SchedulerLog._gate,
     NODE_ADDED: SchedulerLog._node_added,
     POD_BOUND: SchedulerLog._event,
     BOUND_POD_UPDATED: SchedulerLog._event,

@@ -5,11 +5,14 @@ first asks for it and kept in the user's cache folder under a hash of everything
 go.sum, linker flags, Go version), so a changed pin builds again and an unchanged one never does. The finished folder
 appears in one rename, and a file lock makes a second process wait for the first rather than build as well.
 
-    python -m tools.testbed.build        # build what is missing, print where the programs are
+    python -m tools.testbed.build                    # build what is missing, print where the programs are
+    python -m tools.testbed.build kubernetes-1.35    # one module, also of a Kubernetes that only parity uses
 """
 
+import argparse
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -23,7 +26,13 @@ from typing import NamedTuple
 
 from tools.testbed.availability import TestbedUnavailable
 
-KUBERNETES_VERSION = "v1.36.4"
+# The minors that Podium decides like, and the release of each that it is compared with. One folder each:
+# `python -m tools.testbed.pin VERSION` writes it. Tests run on the first, unless $KUBERNETES names another.
+KUBERNETES = {"1.36": "v1.36.4", "1.37": "v1.37.1", "1.35": "v1.35.4"}
+MINOR = os.environ.get("KUBERNETES") or next(iter(KUBERNETES))
+if MINOR not in KUBERNETES:
+    raise SystemExit(f"KUBERNETES={MINOR}: the test bed has {', '.join(KUBERNETES)}; write one of them")
+KUBERNETES_VERSION = KUBERNETES[MINOR]
 
 
 class Module(NamedTuple):
@@ -43,6 +52,15 @@ def _version_flags(version: str) -> tuple[str, ...]:
     return tuple(f"-X={package}.{name}={value}" for package in packages for name, value in values.items())
 
 
+def _kubernetes(minor: str, version: str) -> Module:
+    return Module(
+        folder=f"kubernetes-{minor}",
+        programs={name: name for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")},
+        linker_flags=("-s", "-w", *_version_flags(version)),
+        minutes="about five minutes on two cores",
+    )
+
+
 # In this order they are built: most tests wait for the first two.
 MODULES = {
     "etcd": Module(
@@ -51,12 +69,7 @@ MODULES = {
         linker_flags=("-s", "-w"),
         minutes="about half a minute",
     ),
-    "kubernetes": Module(
-        folder="kubernetes",
-        programs={name: name for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")},
-        linker_flags=("-s", "-w", *_version_flags(KUBERNETES_VERSION)),
-        minutes="about five minutes on two cores",
-    ),
+    f"kubernetes-{MINOR}": _kubernetes(MINOR, KUBERNETES_VERSION),
     "helm": Module(
         folder="helm",
         programs={"helm": "helm"},
@@ -72,20 +85,29 @@ MODULES = {
     ),
 }
 
-CONTROL_PLANE = ("kubernetes", "etcd")
+# Built only where one is asked for by name.
+OTHER_KUBERNETES = {
+    f"kubernetes-{minor}": _kubernetes(minor, version) for minor, version in KUBERNETES.items() if minor != MINOR
+}
+
+CONTROL_PLANE = (f"kubernetes-{MINOR}", "etcd")
 MEASURED_LOAD = ("prometheus",)
 CHARTS = ("helm",)
 
 
 def programs(*modules: str) -> dict[str, Path]:
-    """The path of every program of these modules, or of all, by name; built first where the cache lacks it."""
-    built = [(build_module(MODULES[name]), MODULES[name]) for name in modules or MODULES]
+    """The path of every program of these modules by name; built first where the cache lacks it.
+
+    Without arguments: all that tests need, so one Kubernetes only.
+    """
+    known = MODULES | OTHER_KUBERNETES
+    built = [(build_module(known[name]), known[name]) for name in modules or MODULES]
     return {name: folder / name for folder, module in built for name in module.programs.values()}
 
 
 def build_module(module: Module) -> Path:
     """The cache folder that holds the module's programs; builds them unless they are there."""
-    go = _go_command()
+    go = go_command()
     source = Path(__file__).parent / module.folder
     target = cache_folder() / f"{source.name}-{_fingerprint(go, source, module)}"
     if target.is_dir():
@@ -110,7 +132,7 @@ def _build_into(target: Path, go: str, source: Path, module: Module) -> None:
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
         _fetch_sources(go, source, module)
         flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", f"-ldflags={' '.join(module.linker_flags)}"]
-        result = _run_go([go, "build", *flags, "-o", f"{scratch}/built/", "tool"], source)
+        result = run_go([go, "build", *flags, "-o", f"{scratch}/built/", "tool"], source)
         if result.returncode != 0:
             raise RuntimeError(f"go build in {source} failed:\n{result.stderr[-4000:]}")
         built = Path(scratch) / "built"
@@ -123,14 +145,26 @@ def _build_into(target: Path, go: str, source: Path, module: Module) -> None:
 def _fetch_sources(go: str, source: Path, module: Module) -> None:
     # Listing the dependencies downloads exactly what the build will read. A failure here is the network or a Go that
     # is too old; a failure after it is a broken build, which must not pass as "not available".
-    result = _run_go([go, "list", "-mod=readonly", "-deps", "-f", "", "tool"], source)
+    result = run_go([go, "list", "-mod=readonly", "-deps", "-f", "", "tool"], source)
     if result.returncode != 0:
         lines = [line for line in result.stderr.splitlines() if not line.startswith("go: downloading ")]
         reason = " ".join(lines[-1].split()) if lines else f"go list ended with {result.returncode}"
         raise TestbedUnavailable(f"Go modules of {module.folder}", f"their sources could not be downloaded ({reason})")
 
 
-def _run_go(command: list[str], source: Path) -> "subprocess.CompletedProcess[str]":
+def fetch_module(path: str, version: str, *, of: str) -> str:
+    """Download a module; `of` says which of its paths is wanted: its folder (Dir) or its own go.mod (GoMod)."""
+    with tempfile.TemporaryDirectory() as anywhere:
+        result = run_go([go_command(), "mod", "download", "-json", f"{path}@{version}"], Path(anywhere))
+    found: dict[str, str] = json.loads(result.stdout or "{}")
+    if "Error" in found or of not in found:
+        reason = found.get("Error") or " ".join(result.stderr.split())
+        raise RuntimeError(f"{path}@{version} cannot be downloaded: {reason}")
+    return found[of]
+
+
+def run_go(command: list[str], source: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a Go command in a folder, at low priority and without cgo or a workspace."""
     environment = os.environ | {"GOWORK": "off", "CGO_ENABLED": "0"}
     # The tests' machine stays usable while a five-minute build has all of its cores.
     if nice := shutil.which("nice"):
@@ -139,7 +173,7 @@ def _run_go(command: list[str], source: Path) -> "subprocess.CompletedProcess[st
 
 
 def _fingerprint(go: str, source: Path, module: Module) -> str:
-    version = _run_go([go, "env", "GOVERSION", "GOOS", "GOARCH"], source).stdout
+    version = run_go([go, "env", "GOVERSION", "GOOS", "GOARCH"], source).stdout
     digest = hashlib.sha256()
     for part in (
         (source / "go.mod").read_bytes(),
@@ -152,7 +186,8 @@ def _fingerprint(go: str, source: Path, module: Module) -> str:
     return digest.hexdigest()[:16]
 
 
-def _go_command() -> str:
+def go_command() -> str:
+    """The path of the `go` command."""
     go = shutil.which("go")
     if go is None:
         raise TestbedUnavailable(
@@ -176,10 +211,18 @@ def _say(sentence: str) -> None:
     print(f"test bed: {sentence}", file=sys.stderr, flush=True)
 
 
-def main() -> int:
-    """Build everything and print one `name path` line for each program; 1 with the reason where that cannot be."""
+def main(arguments: list[str] | None = None) -> int:
+    """Build what is named, or all that tests need; print a `name path` line for each program.
+
+    Returns 1 with the reason where that cannot be.
+    """
+    parser = argparse.ArgumentParser(prog="python -m tools.testbed.build", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help=f"one of {', '.join(MODULES | OTHER_KUBERNETES)}")
+    names = parser.parse_args(arguments).modules
+    if unknown := [name for name in names if name not in MODULES | OTHER_KUBERNETES]:
+        parser.error(f"no module is called {unknown[0]}")
     try:
-        found = programs()
+        found = programs(*names)
     except TestbedUnavailable as unavailable:
         _say(str(unavailable))
         return 1

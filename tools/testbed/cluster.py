@@ -51,6 +51,7 @@ DISABLED_ADMISSION = (
 class ControlPlane:
     """etcd and kube-apiserver, and on request kube-scheduler and kube-controller-manager.
 
+    kubernetes: the minor whose components are started, as 1.37; without it the one that tests run on.
     feature_gates, runtime_config: as for kube-apiserver; the gates are passed to the other components too.
     priority_admission: have the API server compute `spec.priority` from the class, and refuse any other number.
     disabled_admission: admission plugins to turn off, in addition to Priority.
@@ -65,6 +66,7 @@ class ControlPlane:
     def __init__(
         self,
         *,
+        kubernetes: str = "",
         feature_gates: Mapping[str, bool] | None = None,
         runtime_config: Mapping[str, bool] | None = None,
         priority_admission: bool = False,
@@ -73,6 +75,7 @@ class ControlPlane:
         audit_everything: bool = False,
         apiserver_flags: Sequence[str] = (),
     ) -> None:
+        self._kubernetes = kubernetes
         self._feature_gates = dict(feature_gates or {})
         self._runtime_config = dict(runtime_config or {})
         self._disabled_admission = [*disabled_admission, *([] if priority_admission else ["Priority"])]
@@ -96,7 +99,8 @@ class ControlPlane:
         # Imported here, or `python -m tools.testbed.build` would find itself loaded already, by the package.
         from tools.testbed.build import CONTROL_PLANE, programs
 
-        self._programs = programs(*CONTROL_PLANE)
+        chosen = (f"kubernetes-{self._kubernetes}", "etcd") if self._kubernetes else CONTROL_PLANE
+        self._programs = programs(*chosen)
         began = time.monotonic()
         self._folder = OwnedFolder()
         self.folder = self._folder.path

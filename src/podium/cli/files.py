@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from podium.cli.errors import InputError
 
 if TYPE_CHECKING:
-    from podium.kube import KubeObject
+    from podium.kube import Decoded, KubeObject
 
 STDIN = "-"
 SAMPLE = "sample:"
@@ -20,15 +20,21 @@ SAMPLES = Path(__file__).parent.parent / "samples"
 
 def read_text(file: str) -> tuple[str, str]:
     """The text of a file, and what to call the file in messages; raises DocumentError where it is too large."""
-    from podium.kube.documents import read_file, read_stream
-
-    source = "<stdin>" if file == STDIN else file
-    data = read_stream(sys.stdin.buffer, source) if file == STDIN else read_file(named_path(file))
+    data, source = read_bytes(file)
     try:
         return data.decode("utf-8-sig"), source
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(f"{source}:{line}: not UTF-8 text; save the file as UTF-8") from None
+
+
+def read_bytes(file: str) -> tuple[bytes, str]:
+    """The bytes of a file, and what to call the file in messages; raises DocumentError where it is too large."""
+    from podium.kube.documents import read_file, read_stream
+
+    if file == STDIN:
+        return read_stream(sys.stdin.buffer, "<stdin>"), "<stdin>"
+    return read_file(named_path(file)), file
 
 
 def named_path(file: str) -> Path:
@@ -55,14 +61,16 @@ def writing(target: str | Path) -> Iterator[None]:
         raise InputError(f"{error.filename or target}: cannot be written: {error.strerror or error}") from None
 
 
-def read_objects(files: Iterable[str]) -> "tuple[list[KubeObject], Counter[str]]":
-    """The objects of all files in order, and how many of which other kinds were passed over."""
-    from podium.kube import decode_documents
+def read_objects(files: Iterable[str]) -> "Decoded":
+    """The objects of all files in order, how many of which other kinds were passed over, and the API's version."""
+    from podium.kube import Decoded, decode_documents
 
     objects: list[KubeObject] = []
     skipped: Counter[str] = Counter()
+    server_version = ""
     for file in files:
         decoded = decode_documents(*read_text(file))
         objects += decoded.objects
         skipped += decoded.skipped
-    return objects, skipped
+        server_version = decoded.server_version or server_version
+    return Decoded(objects, skipped, server_version)

@@ -49,6 +49,9 @@ WATCH_SECONDS = (300, 600)
 STANDING = 1.0
 """Seconds for which a watch that says nothing has to stand to count as one that works."""
 
+UNSERVED = 30.0
+"""Seconds until an optional kind that the server does not serve is looked for again."""
+
 FRUITLESS = 3
 """Watches in a row that came to nothing, after which their version is doubted: a restored etcd has gone back."""
 
@@ -217,6 +220,9 @@ class Reflector(Generic[T]):
 
     def _after_refusal(self, error: ApiError, listing: bool) -> float:
         self.refused = error.final
+        if self.resource.optional and error.not_found and listing:
+            self.synced.set()
+            return UNSERVED
         if error.gone and self._version:
             self._version = ""
             if self._well or not listing:

@@ -9,7 +9,7 @@ Lists where the API server serves the kinds that scheduling reads, and which of 
 ended, which hold nothing any more (a plugin may ask to see them: `Plugin.watches_ended_pods`). Workloads are only asked
 for their selectors, by default topology spreading. Priority classes are not watched: admission has written the number
 into the pod; nor are templates of claims, which a controller reads. PodGroups are watched while the gate
-GenericWorkload is on.
+GenericWorkload is on, and DeviceTaintRules, which API servers have from 1.37 on, while DRADeviceTaintRules is.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from podium.kube import (
     CSINode,
     CSIStorageCapacity,
     DeviceClass,
+    DeviceTaintRule,
     KubeObject,
     Namespace,
     Node,
@@ -62,6 +63,8 @@ class ApiResource(Generic[T]):
     path: str
     type: type[T] | None = None
     params: Mapping[str, str] = field(default_factory=dict)
+    optional: bool = False
+    """Whether API servers may lack it: where one does, nothing is missing."""
 
     @property
     def group(self) -> str:
@@ -110,13 +113,15 @@ RESOURCES: Final[dict[type[KubeObject], ApiResource[Any]]] = {
     ResourceClaim: ApiResource("/apis/resource.k8s.io/v1/resourceclaims", ResourceClaim),
     ResourceSlice: ApiResource("/apis/resource.k8s.io/v1/resourceslices", ResourceSlice),
     DeviceClass: ApiResource("/apis/resource.k8s.io/v1/deviceclasses", DeviceClass),
+    DeviceTaintRule: ApiResource("/apis/resource.k8s.io/v1/devicetaintrules", DeviceTaintRule, optional=True),
     ResourceClaimTemplate: ApiResource("/apis/resource.k8s.io/v1/resourceclaimtemplates", ResourceClaimTemplate),
     PriorityClass: ApiResource("/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass),
     PodGroup: ApiResource("/apis/scheduling.k8s.io/v1alpha2/podgroups", PodGroup),
 }
 
+NOT_WATCHED: Final = (PriorityClass, PodGroup, ResourceClaimTemplate, DeviceTaintRule)
 WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(
-    resource for kind, resource in RESOURCES.items() if kind not in (PriorityClass, PodGroup, ResourceClaimTemplate)
+    resource for kind, resource in RESOURCES.items() if kind not in NOT_WATCHED
 )
 
 

@@ -15,6 +15,7 @@ from podium.kube import (
     CSINode,
     CSIStorageCapacity,
     DeviceClass,
+    DeviceTaintRule,
     Namespace,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -128,6 +129,7 @@ class Objects:
         self.resource_claims: Store[ResourceClaim] = Store()
         self.resource_slices: Store[ResourceSlice] = Store()
         self.device_classes: Store[DeviceClass] = Store()
+        self.device_taint_rules: Store[DeviceTaintRule] = Store()
         self.pending_pods: Store[Pod] = Store()
         self.custom: dict[str, Store[Any]] = {}
         self._by_type: dict[type, Store[Any]] = {
@@ -149,6 +151,7 @@ class Objects:
             ResourceClaim: self.resource_claims,
             ResourceSlice: self.resource_slices,
             DeviceClass: self.device_classes,
+            DeviceTaintRule: self.device_taint_rules,
         }
 
     def stores(self) -> list[Store[Any]]:

@@ -23,6 +23,7 @@ from podium.kube import (
     CSINode,
     CSIStorageCapacity,
     DeviceClass,
+    DeviceTaintRule,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -51,6 +52,7 @@ _RESOURCE_OF: dict[type, str] = {
     ResourceClaim: Resource.RESOURCE_CLAIM,
     ResourceSlice: Resource.RESOURCE_SLICE,
     DeviceClass: Resource.DEVICE_CLASS,
+    DeviceTaintRule: Resource.RESOURCE_SLICE,
 }
 
 POD_ADD = Event(Resource.UNSCHEDULED_POD, Action.ADD)
@@ -230,6 +232,8 @@ class Intake:
         resource = _RESOURCE_OF.get(kind)
         if resource is not None:
             action = Action.ADD if before is None else Action.DELETE if after is None else Action.UPDATE
+            if kind is DeviceTaintRule:
+                action = Action.UPDATE  # whatever became of a rule, slices have other taints now
             self._on_event(Event(resource, action), before, after)
 
     def _set_custom(self, change: tuple[str, str, Any | None]) -> None:

@@ -27,7 +27,14 @@ from podium.kube.decode import (
     decode_json,
     readable_version,
 )
-from podium.kube.devices import Allocation, DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from podium.kube.devices import (
+    Allocation,
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from podium.kube.documents import FILE, SETTINGS, DocumentError, read_json
 from podium.kube.json_object import JsonObject
 from podium.kube.kinds_around_pods import (
@@ -127,6 +134,7 @@ __all__ = [
     "DecodeError",
     "Decoded",
     "DeviceClass",
+    "DeviceTaintRule",
     "DocumentError",
     "ExtendedResourceRequestMapping",
     "JsonObject",

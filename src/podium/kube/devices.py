@@ -88,6 +88,7 @@ class CounterSet(Model, frozen=True, kw_only=True):
 class CounterConsumption(Model, frozen=True, kw_only=True):
     counter_set: str = ""
     counters: dict[str, Counter] = field(default_factory=dict)
+    compatibility_groups: tuple[str, ...] = ()
 
 
 class DeviceTaint(Model, frozen=True, kw_only=True):
@@ -127,6 +128,25 @@ class ResourceSlice(ClusterObject, frozen=True, kw_only=True):
     spec: ResourceSliceSpec = ResourceSliceSpec()
 
 
+class DeviceTaintSelector(Model, frozen=True, kw_only=True):
+    """Which devices a rule taints: those with all that is named here."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Model, frozen=True, kw_only=True):
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = DeviceTaint()
+
+
+class DeviceTaintRule(ClusterObject, frozen=True, kw_only=True):
+    """A taint that an administrator puts on devices of any driver."""
+
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
+
+
 class DeviceToleration(Model, frozen=True, kw_only=True):
     key: str = ""
     operator: str = "Equal"
@@ -150,6 +170,7 @@ class DeviceSubRequest(Model, frozen=True, kw_only=True):
     admin_access: bool = False
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[Any, ...] = ()
 
     @property
     def wanted(self) -> int:

@@ -70,6 +70,8 @@ async def _listed(client: Client, resource: ApiResource[Any], tell: Callable[[st
     try:
         found, _version = await list_all(client, resource, Reader(resource))
     except ApiError as error:
+        if resource.optional and error.not_found:
+            return []
         if resource.type in (Pod, Node) or not (error.forbidden or error.not_found):
             raise
         tell(f"{resource.name} are left out: {error.message}")

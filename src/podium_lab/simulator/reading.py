@@ -14,6 +14,7 @@ import msgspec
 from podium.config.field import Step
 from podium.config.positions import ConfigDocument, MalformedConfigError, parse
 from podium.config.strict import Mistake, decode
+from podium.kube.versions import NEWEST
 from podium_lab.simulator.overrides import Override, apply
 from podium_lab.simulator.rules import EXACTLY_ONE, check
 from podium_lab.simulator.scenario import Scenario, ScenarioError
@@ -27,9 +28,13 @@ class Source(msgspec.Struct, frozen=True):
 
     file: str
     folders: tuple[str, ...]
+    inputs: dict[str, str] = msgspec.field(default_factory=dict)
+    """Where each named file lies, where that is known already: on a machine that has only what a unit needs."""
 
     def find(self, name: str) -> Path:
         """A file that the scenario names."""
+        if name in self.inputs:
+            return Path(self.inputs[name])
         path = Path(name)
         tried = [path] if path.is_absolute() else [Path(folder) / path for folder in self.folders]
         for each in tried:
@@ -46,6 +51,8 @@ class LoadedScenario(msgspec.Struct, frozen=True):
     source: Source
     positions: dict[tuple[Step, ...], tuple[int, int]]
     """Line and column of each value in the file."""
+    kubernetes_version: str = str(NEWEST)
+    """The minor by whose rules pods are placed."""
 
     def position_of(self, *steps: Step) -> str:
         """file:line:column of a field, or of the nearest around it that is in the file."""

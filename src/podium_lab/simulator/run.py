@@ -22,6 +22,7 @@ from podium.config import Registry, SchedulerConfig
 from podium.config.durations import SECOND
 from podium.engine.scheduler import Scheduler
 from podium.framework.handle import Driver
+from podium.framework.protocols import ModelPlugin
 from podium.kube import Node
 from podium.load.readings import GivenLoad
 from podium_lab.simulator.distributions import generator, sampler
@@ -283,6 +284,12 @@ class SimulatedRun:
             if timeline.next_time <= clock.time:
                 timeline.happen(clock.time)
 
+    def _real_time(self) -> list[str]:
+        """Where real time had a part in what was decided."""
+        plugins = [plugin for runtime in self._scheduler.profiles.values() for plugin in runtime.plugins.values()]
+        found = [plugin.not_reproducible for plugin in plugins if isinstance(plugin, ModelPlugin)]
+        return [why for why in dict.fromkeys(found) if why]
+
     def _result(self, figures: CheckpointFigures, faults: NodeFaults) -> RunResult:
         pods = self._pods
         unplaced = Counter(pods.dropped)
@@ -295,6 +302,7 @@ class SimulatedRun:
         notes = [f"{message} ({number} times)" for message, number in self._reports.most_common(5)]
         if self._usage is not None:
             notes += [f"nothing measures {series}; it stays empty" for series in sorted(self._usage.unknown)]
+        notes += [f"this run can't be repeated: {why}" for why in self._real_time()]
         if pods.classes.untold:
             notes.append(f"{pods.classes.untold} pods are in no class: there are too many combinations of labels")
         if faults.happened:

@@ -1,6 +1,7 @@
 """Compares what Podium and the real API server say of random CEL expressions.
 
     python -m tests.together.kubecel --count 5000 --seed 1
+    python -m tests.together.kubecel --kubernetes 1.37    # the API server of another minor
 
 Exit code 0: all equal; 1: some differ; 2: the comparison could not run.
 """
@@ -11,6 +12,7 @@ import sys
 from tests.kubecel.generated import expressions
 from tests.together.kubecel.apiserver import answer_of_podium, answers_of_the_api_server
 from tools.testbed.availability import TestbedUnavailable
+from tools.testbed.build import KUBERNETES
 from tools.testbed.cluster import ControlPlane
 
 SHOWN = 20
@@ -20,9 +22,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.together.kubecel", description=__doc__)
     parser.add_argument("--count", type=int, default=5000, help="how many expressions")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kubernetes", choices=sorted(KUBERNETES), default="", help="the API server's minor")
     options = parser.parse_args(arguments)
     try:
-        with ControlPlane() as plane:
+        with ControlPlane(kubernetes=options.kubernetes) as plane:
             texts = expressions(options.seed, options.count)
             answers = answers_of_the_api_server(plane.client, texts)
     except TestbedUnavailable as unavailable:

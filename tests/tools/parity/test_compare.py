@@ -13,7 +13,7 @@ from tools.parity.podium_side import Answer, NodeAnswer
 
 
 def _case(decision: Decision, start_index: int = 0) -> Case:
-    return Case("0-0", "mixed", [], {"metadata": {"namespace": "a", "name": "x"}}, {}, start_index, decision)
+    return Case("0-0", "mixed", [], {"metadata": {"namespace": "a", "name": "x"}}, {}, start_index, decision, "1.36")
 
 
 BOUND = Decision(

@@ -36,7 +36,7 @@ def test_a_written_case_reads_back_as_it_was(tmp_path: Path) -> None:
     plan = make_cluster(1, 0)
     pod = {**plan.pending[0].plan.pod, "status": {"startTime": "2024-01-01T00:00:00Z"}}
     decision = Decision("unschedulable", message="0/1 nodes are available: 1 Too many pods.", victims=["a/v"])
-    case = Case("1-0", "mixed", plan.objects, pod, plan.config, -1, decision)
+    case = Case("1-0", "mixed", plan.objects, pod, plan.config, -1, decision, "1.36")
     save_case(case, tmp_path / "1-0", ["something"])
     assert load_case(tmp_path / "1-0") == case
 

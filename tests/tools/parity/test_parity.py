@@ -11,6 +11,7 @@ from tools.parity.gen_groups import GATES
 from tools.parity.groups import GroupComparison
 from tools.parity.podium_side import decide
 from tools.parity.real_side import RealSide
+from tools.testbed.build import MINOR
 from tools.testbed.cluster import ControlPlane
 
 SEED = 36
@@ -20,7 +21,7 @@ GROUPS = 6
 
 @pytest.mark.parametrize("index", CLUSTERS)
 def test_podium_decides_as_kube_scheduler_does(index: int, empty_control_plane: ControlPlane, tmp_path: Path) -> None:
-    real = RealSide(empty_control_plane)
+    real = RealSide(empty_control_plane, MINOR)
     cases = [result for result in real.run(make_cluster(SEED, index, pod_count=6)) if isinstance(result, Case)]
     assert cases
     differing = []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools.testbed.availability import TestbedUnavailable, skip_or_fail
-from tools.testbed.build import MODULES, Module, _go_command, build_module
+from tools.testbed.build import MODULES, Module, build_module, go_command
 
 MAIN = 'package main\n\nvar version = "unset"\n\nfunc main() { print(version) }\n'
 
@@ -26,7 +26,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def module(tmp_path: Path) -> Module:
     try:
-        _go_command()
+        go_command()
     except TestbedUnavailable as unavailable:
         skip_or_fail(unavailable)
     source = tmp_path / "tiny"

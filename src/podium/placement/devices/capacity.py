@@ -1,7 +1,8 @@
 """Computes what a request consumes of a device's capacity, by the policy that the device has for each capacity.
 
 Without a request it is the policy's default, else the whole capacity. With a range, less than the minimum is the
-minimum, and other amounts are rounded up to a step; with valid values it is the first that is large enough.
+minimum, and other amounts are rounded up to a step; with valid values it is the first that is large enough. Rounding is
+done in whole units, and from Kubernetes 1.37 on in thousandths where the numbers of the range allow it.
 """
 
 from __future__ import annotations
@@ -9,10 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kubecel.quantity import NANO, format_nano, parse, units_of
+from kubecel.quantity import MAX, MILLI, NANO, canonical, format_nano, format_nano_like, parse, units_of
 from podium.kube.devices import CapacityRange, CapacityRequestPolicy, CapacityRequirements, DeviceCapacity
 from podium.kube.meta import Amount
+from podium.kube.versions.devices import DeviceRules
 from podium.placement.devices.tally import Consumed
+
+_UNREPRESENTABLE = "capacity request cannot be represented in the device's range arithmetic"
+
+
+class UnrepresentableError(Exception):
+    """A capacity that cannot be computed with."""
 
 
 class ConsumedAmount(NamedTuple):
@@ -31,6 +39,8 @@ class Consumption(NamedTuple):
     """How much there is of each capacity."""
     is_allowed: bool
     """Not if the device lacks a capacity that is named, or an amount violates the policy for it."""
+    problem: str = ""
+    """Why the amounts cannot be computed, where that ends the attempt."""
 
     def fits(self, in_use: Consumed, being_allocated: Consumed) -> bool:
         """Whether the device has what the request asks for."""
@@ -42,13 +52,22 @@ class Consumption(NamedTuple):
         return True
 
 
-def consumption(capacity: Mapping[str, DeviceCapacity], wanted: CapacityRequirements | None) -> Consumption:
+def consumption(
+    capacity: Mapping[str, DeviceCapacity], wanted: CapacityRequirements | None, rules: DeviceRules
+) -> Consumption:
     requests = wanted.requests if wanted else {}
-    amounts = {name: _consumed(requests.get(name), each) for name, each in capacity.items()}
+    if rules.unrepresentable_is_fatal and any(name not in capacity for name in requests):
+        return Consumption({}, {}, {}, is_allowed=False)
+    amounts: dict[str, ConsumedAmount] = {}
+    for name, each in capacity.items():
+        try:
+            amounts[name] = _consumed(requests.get(name), each, rules)
+        except UnrepresentableError as error:
+            return Consumption({}, {}, {}, is_allowed=False, problem=f'capacity "{name}": {error}')
     nano = {name: amount.nano for name, amount in amounts.items()}
     whole = {name: parse(each.value) for name, each in capacity.items()}
     is_allowed = all(name in capacity for name in requests) and not any(
-        each.request_policy is not None and _violates(nano[name], each.request_policy)
+        each.request_policy is not None and _violates(nano[name], each.request_policy, rules)
         for name, each in capacity.items()
     )
     return Consumption(amounts, nano, whole, is_allowed)
@@ -58,7 +77,14 @@ def _as_written(amount: Amount) -> ConsumedAmount:
     return ConsumedAmount(parse(amount), amount)
 
 
-def _consumed(requested: Amount | None, capacity: DeviceCapacity) -> ConsumedAmount:
+def _consumed(requested: Amount | None, capacity: DeviceCapacity, rules: DeviceRules) -> ConsumedAmount:
+    amount = _by_policy(requested, capacity, rules)
+    if rules.unrepresentable_is_fatal and amount.nano < 0:
+        raise UnrepresentableError("capacity value is negative")
+    return amount
+
+
+def _by_policy(requested: Amount | None, capacity: DeviceCapacity, rules: DeviceRules) -> ConsumedAmount:
     policy = capacity.request_policy
     if requested is None:
         default = policy.default if policy else None
@@ -66,34 +92,67 @@ def _consumed(requested: Amount | None, capacity: DeviceCapacity) -> ConsumedAmo
     if policy is None:
         return _as_written(requested)
     if policy.valid_range is not None and policy.valid_range.min is not None:
-        return _rounded_up(requested, policy.valid_range, policy.valid_range.min)
+        return _rounded_up(requested, policy.valid_range, policy.valid_range.min, rules)
     for value in policy.valid_values:
         if parse(requested) <= parse(value):
             return _as_written(value)
     return _as_written(requested)
 
 
-def _rounded_up(requested: Amount, valid: CapacityRange, least: Amount) -> ConsumedAmount:
+def _rounded_up(requested: Amount, valid: CapacityRange, least: Amount, rules: DeviceRules) -> ConsumedAmount:
     if parse(requested) < parse(least):
         return _as_written(least)
     if valid.step is None:
         return _as_written(requested)
-    start, step = units_of(parse(least)), units_of(parse(valid.step))
-    steps = -(-(units_of(parse(requested)) - start) // step) if step > 0 else 0
-    nano = (start + step * steps) * NANO
-    return ConsumedAmount(nano, format_nano(nano, binary=True))
+    unit = _unit(valid, rules)
+    wanted = parse(requested)
+    if rules.unrepresentable_is_fatal:
+        if unit == MILLI and not _is_milli(wanted):
+            raise UnrepresentableError(
+                f"{_UNREPRESENTABLE}: request {canonical(requested)} is not a representable milli value"
+            )
+        if wanted > MAX * NANO:
+            raise UnrepresentableError(f"{_UNREPRESENTABLE}: request {canonical(requested)} exceeds MaxInt64")
+    start, step = _counted(parse(least), unit), _counted(parse(valid.step), unit)
+    steps = -(-(_counted(wanted, unit) - start) // step) if step > 0 else 0
+    if rules.unrepresentable_is_fatal and start + step * steps > MAX:
+        reach = "the milli-value range" if unit == MILLI else "MaxInt64"
+        message = f"rounding request {canonical(requested)} up to the next step passes {reach}"
+        raise UnrepresentableError(f"{_UNREPRESENTABLE}: {message}")
+    nano = (start + step * steps) * unit
+    text = format_nano_like(nano, valid.step) if rules.rounds_in_format_of_step else format_nano(nano, binary=True)
+    return ConsumedAmount(nano, text)
 
 
-def _violates(nano: int, policy: CapacityRequestPolicy) -> bool:
+def _unit(valid: CapacityRange, rules: DeviceRules) -> int:
+    """What a range is counted in, as nano units: thousandths where they hold all its numbers, else whole units."""
+    if not rules.fractional_ranges or (valid.step is not None and parse(valid.step) < MILLI):
+        return NANO
+    numbers = [parse(each) for each in (valid.min, valid.max, valid.step) if each is not None]
+    return MILLI if all(map(_is_milli, numbers)) else NANO
+
+
+def _is_milli(nano: int) -> bool:
+    return nano % MILLI == 0 and abs(nano) <= MAX * MILLI
+
+
+def _counted(nano: int, unit: int) -> int:
+    return units_of(nano) if unit == NANO else nano // unit
+
+
+def _violates(nano: int, policy: CapacityRequestPolicy, rules: DeviceRules) -> bool:
     if policy.default is not None and nano == parse(policy.default):
         return False
     valid = policy.valid_range
     if valid is not None:
         if valid.max is not None and nano > parse(valid.max):
             return True
-        step = units_of(parse(valid.step)) if valid.step is not None else 0
-        least = units_of(parse(valid.min)) if valid.min is not None else 0
-        return step > 0 and (units_of(nano) - least) % step != 0
+        unit = _unit(valid, rules)
+        step = _counted(parse(valid.step), unit) if valid.step is not None else 0
+        least = _counted(parse(valid.min), unit) if valid.min is not None else 0
+        if step > 0 and unit == MILLI and not _is_milli(nano):
+            return True
+        return step > 0 and (_counted(nano, unit) - least) % step != 0
     if policy.valid_values:
         return all(nano != parse(value) for value in policy.valid_values)
     return False

@@ -1,13 +1,14 @@
 """Checks the constraints between devices of a claim: one attribute equal on all, or different on each.
 
-A device that lacks the attribute violates a constraint. Versions compare as texts. What a distinct constraint remembers
-is one value for each request, that of the last device: kube-scheduler's own habit, so within a request only neighbours
-are compared.
+A device that lacks the attribute violates a constraint. Versions compare as texts. A distinct constraint compares with
+all devices that were taken. Before Kubernetes 1.37 it remembered one value for each request, that of the last device,
+so within a request only neighbours were compared.
 """
 
 from __future__ import annotations
 
 from podium.kube.devices import Device, DeviceAttribute, DeviceConstraint
+from podium.kube.versions.devices import DeviceRules
 from podium.placement.devices.tally import DeviceID
 
 TypedValue = tuple[str, object]
@@ -17,12 +18,14 @@ TypedValue = tuple[str, object]
 class ConstraintState:
     """A constraint while devices of its claim are chosen."""
 
-    def __init__(self, constraint: DeviceConstraint) -> None:
+    def __init__(self, constraint: DeviceConstraint, rules: DeviceRules) -> None:
+        self._compares_all = rules.distinct_compares_all
         self._requests = frozenset(constraint.requests)
         self._attribute = constraint.match_attribute or constraint.distinct_attribute or ""
         self._distinct = constraint.match_attribute is None
         self._first: DeviceAttribute | None = None
         self._of_request: dict[str, DeviceAttribute] = {}
+        self._all: list[DeviceAttribute] = []
         self._devices = 0
 
     def add(self, request: str, subrequest: str, device: Device, device_id: DeviceID) -> bool:
@@ -35,7 +38,9 @@ class ConstraintState:
         assert attribute is not None
         if self._devices == 0:
             self._first = attribute
-        if self._distinct:
+        if self._distinct and self._compares_all:
+            self._all.append(attribute)
+        elif self._distinct:
             self._of_request[request] = attribute
         self._devices += 1
         return True
@@ -50,7 +55,8 @@ class ConstraintState:
         if self._devices == 0:
             return True
         if self._distinct:
-            return not any(_repeats(attribute, other) for other in self._of_request.values())
+            others = self._all if self._compares_all else self._of_request.values()
+            return not any(_repeats(attribute, other) for other in others)
         return _same(attribute, self._first)
 
     def required(self, request: str, subrequest: str) -> tuple[str, TypedValue] | None:
@@ -62,10 +68,12 @@ class ConstraintState:
 
     def forgets(self, request: str, subrequest: str) -> bool:
         """Whether a device that is removed leaves less behind than was there before it was added."""
-        return self._distinct and self._applies(request, subrequest)
+        return self._distinct and not self._compares_all and self._applies(request, subrequest)
 
     def remove(self, request: str, subrequest: str) -> None:
         if self._applies(request, subrequest):
+            if self._all:
+                self._all.pop()
             self._of_request.pop(request, None)
             self._devices -= 1
 

@@ -1,10 +1,12 @@
 """Groups slices into pools of devices, as each node sees them.
 
-A node sees the slices made for it, those without a node whose selection matches it, and all with shared counters. Of a
-pool only the newest generation that the node sees counts. Where slices of a pool are missing, all of the cluster's are
-looked at: a newer generation elsewhere makes the pool obsolete, and a wrong number of slices makes it incomplete. A
-pool whose slices contradict each other is invalid. Pools with devices that need binding conditions come last;
-otherwise the order is by driver and name, then by the slice's name, then as listed.
+A node sees the slices made for it, and those without a node whose selection matches it; before Kubernetes 1.37 also
+all with shared counters. Of a pool only the newest generation that the node sees counts. Where slices of a pool are
+missing, all of the cluster's are looked at: a newer generation elsewhere makes the pool obsolete, and a wrong number of
+slices makes it incomplete. A pool whose slices contradict each other is invalid. Pools with devices that need binding
+conditions come last; otherwise the order is by driver and name, then by the slice's name, then as listed.
+
+The taints of DeviceTaintRules are joined here to those that a slice gives its devices.
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from kubecel import AttributeValue, DeviceSelectorError, SelectableDevice, compile_selector, selectable, version
 from kubecel.quantity import parse
 from podium.kube.affinity import NodeSelector
-from podium.kube.devices import Device, DeviceAttribute, ResourceSlice
+from podium.kube.devices import Device, DeviceAttribute, DeviceTaint, DeviceTaintRule, ResourceSlice
 from podium.kube.node import Node
 from podium.kube.selector import NodeTerms, compile_node_selector
+from podium.kube.versions.devices import BEFORE_1_37, DeviceRules
 from podium.placement.devices.constraints import TypedValue, attribute_of, typed_value
 from podium.placement.devices.tally import DeviceID
 
@@ -217,11 +222,28 @@ class _SeenInCommon(NamedTuple):
     slices: dict[PoolID, list[ResourceSlice]]
 
 
+class _Offer(NamedTuple):
+    """A slice, the taints that rules add to its devices, and these devices."""
+
+    slice: ResourceSlice
+    taints: dict[str, tuple[DeviceTaint, ...]]
+    devices: list[OfferedDevice]
+
+
 class DeviceInventory:
     """All slices of a cluster. Devices of slices that a previous inventory had too keep their answers."""
 
-    def __init__(self, slices: Iterable[ResourceSlice], previous: DeviceInventory | None = None) -> None:
-        self._offered: dict[str, tuple[ResourceSlice, list[OfferedDevice]]] = {}
+    def __init__(
+        self,
+        slices: Iterable[ResourceSlice],
+        previous: DeviceInventory | None = None,
+        *,
+        rules: DeviceRules = BEFORE_1_37,
+        taint_rules: Iterable[DeviceTaintRule] = (),
+    ) -> None:
+        self._rules = rules
+        self._offered: dict[str, _Offer] = {}
+        tainting = list(taint_rules) if rules.taint_rules else []
         self._on_node: dict[str, list[ResourceSlice]] = {}
         self._shared: list[ResourceSlice] = []
         self._of_pool: dict[PoolID, list[ResourceSlice]] = {}
@@ -231,19 +253,25 @@ class DeviceInventory:
         self._seeing: dict[PoolID, list[NodeDevices]] = {}
         before = previous._offered if previous else {}
         for each in slices:
+            if rules.refuses_gated_fields and _has_compatibility_groups(each):
+                continue
+            taints = _added_taints(each, tainting) if tainting else {}
             known = before.get(each.name)
-            self._offered[each.name] = known if known and known[0] is each else (each, _offer(each))
+            reusable = known is not None and known.slice is each and known.taints == taints
+            self._offered[each.name] = known if known and reusable else _offer(each, taints)
             self._of_pool.setdefault(_pool_id(each), []).append(each)
-            if not each.spec.node_name or each.spec.shared_counters:
+            everywhere = bool(each.spec.shared_counters) and not rules.counters_follow_nodes
+            if not each.spec.node_name or everywhere:
                 self._shared.append(each)
-                self._choices.setdefault(_choice_of(each), set()).add(each.name)
+                choice = None if everywhere else _choice_of(each)
+                self._choices.setdefault(choice, set()).add(each.name)
             else:
                 self._on_node.setdefault(each.spec.node_name, []).append(each)
 
     def offered_to(self, node: Node) -> Iterable[OfferedDevice]:
         """The devices of all slices that are made for a node or for no node by name."""
         slices = (*self._on_node.get(node.name, ()), *self._shared)
-        return (device for each in slices for device in self._offered[each.name][1])
+        return (device for each in slices for device in self._offered[each.name].devices)
 
     def pools(self, node: Node) -> list[DevicePool]:
         """The pools of a node, in the order in which they are searched."""
@@ -329,15 +357,15 @@ class DeviceInventory:
     def _built(self, identity: PoolID, found: list[ResourceSlice], others: Sequence[ResourceSlice]) -> DevicePool:
         of_devices = [each for each in found if not each.spec.shared_counters]
         names = [device.name for each in of_devices for device in each.spec.devices]
-        sets = [each for slice_ in found for each in slice_.spec.shared_counters]
+        sets = [each for slice_ in (*found, *others) for each in slice_.spec.shared_counters]
         counters = {each.name: {name: parse(counter.value) for name, counter in each.counters.items()} for each in sets}
         contradicts = len(set(names)) < len(names) or len(counters) < len(sets)
         if contradicts or not _counters_known(counters, (*found, *others)):
             return DevicePool(identity, invalid=True)
         return DevicePool(
             identity,
-            [device for each in of_devices for device in self._offered[each.name][1]],
-            [device for each in others for device in self._offered[each.name][1]],
+            [device for each in of_devices for device in self._offered[each.name].devices],
+            [device for each in others for device in self._offered[each.name].devices],
             counters,
         )
 
@@ -346,9 +374,37 @@ def _pool_id(each: ResourceSlice) -> PoolID:
     return each.spec.driver, each.spec.pool.name
 
 
-def _offer(each: ResourceSlice) -> list[OfferedDevice]:
+def _offer(each: ResourceSlice, taints: dict[str, tuple[DeviceTaint, ...]]) -> _Offer:
     driver, pool = _pool_id(each)
-    return [OfferedDevice(DeviceID(driver, pool, device.name), device, each) for device in each.spec.devices]
+    devices = [
+        OfferedDevice(DeviceID(driver, pool, device.name), _tainted(device, taints.get(device.name, ())), each)
+        for device in each.spec.devices
+    ]
+    return _Offer(each, taints, devices)
+
+
+def _tainted(device: Device, taints: tuple[DeviceTaint, ...]) -> Device:
+    return replace(device, taints=(*device.taints, *taints)) if taints else device
+
+
+def _added_taints(each: ResourceSlice, rules: Sequence[DeviceTaintRule]) -> dict[str, tuple[DeviceTaint, ...]]:
+    """The taints of rules by device, in the order of the rules' names; a rule without a selector chooses no device."""
+    chosen = [
+        (rule.spec.device_selector.device, rule.spec.taint)
+        for rule in sorted(rules, key=lambda rule: rule.name)
+        if rule.spec.device_selector is not None
+        and rule.spec.device_selector.driver in (None, each.spec.driver)
+        and rule.spec.device_selector.pool in (None, each.spec.pool.name)
+    ]
+    found = {
+        device.name: tuple(taint for name, taint in chosen if name in (None, device.name))
+        for device in (each.spec.devices if chosen else ())
+    }
+    return {name: taints for name, taints in found.items() if taints}
+
+
+def _has_compatibility_groups(each: ResourceSlice) -> bool:
+    return any(use.compatibility_groups for device in each.spec.devices for use in device.consumes_counters)
 
 
 def _is_for_some(each: ResourceSlice) -> bool:
@@ -364,7 +420,7 @@ def _order(pool: DevicePool) -> tuple[bool, PoolID]:
 def _choice_of(each: ResourceSlice) -> _NodeChoice:
     """How a slice chooses nodes that is not made for one of them by name."""
     spec = each.spec
-    if spec.shared_counters or spec.all_nodes:
+    if spec.all_nodes:
         return None
     if spec.node_selector is not None:
         return compile_node_selector(spec.node_selector)

@@ -94,7 +94,7 @@ class NodeAnswers:
         in_full = asks_for_all(claims)
         if not in_full and self._prepared is None:
             try:
-                self._prepared = prepare(claims, self._uses.classes)
+                self._prepared = prepare(claims, self._uses.classes, rules=self._uses.rules)
             except AllocationError as error:
                 self.errors.update(dict.fromkeys(rows, str(error)))
                 return
@@ -139,7 +139,8 @@ class NodeAnswers:
     def _search(self, node: Node, devices: NodeDevices, claims: Sequence[ResourceClaim], expired: Expired) -> _Answer:
         uses, prepared, looked_at = self._uses, self._prepared, 0
         if prepared is None:
-            prepared, looked_at = prepare(claims, uses.classes, devices.pools, node, uses.tally, expired), TO_THE_END
+            prepared = prepare(claims, uses.classes, devices.pools, node, uses.tally, expired, uses.rules)
+            looked_at = TO_THE_END
         try:
             found = search(node, devices, prepared, uses.tally, expired)
         except InvalidPoolsError:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from podium.kube.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.kube.devices import (
     Allocation,
@@ -41,7 +43,7 @@ def allocation(
     return Allocation(
         devices=DeviceAllocation(
             results=tuple(_result(each, new_share) for each in chosen),
-            config=(*_class_configurations(requests), *_claim_configurations(prepared, requests)),
+            config=_configurations(prepared, requests),
         ),
         node_selector=_node_selector(chosen, node),
     )
@@ -63,6 +65,23 @@ def _result(chosen: ChosenDevice, new_share: Callable[[], str]) -> DeviceRequest
     )
 
 
+def _configurations(
+    prepared: PreparedClaim, requests: Sequence[PreparedRequest]
+) -> tuple[DeviceAllocationConfiguration, ...]:
+    """Those of the classes, then those of the claim; one that covers all requests names none from 1.37 on."""
+    found = (*_class_configurations(requests), *_claim_configurations(prepared, requests))
+    if not prepared.rules.configuration_once:
+        return found
+    return tuple(
+        replace(each, requests=()) if all(_is_named(request, each.requests) for request in requests) else each
+        for each in found
+    )
+
+
+def _is_named(request: PreparedRequest, names: Sequence[str]) -> bool:
+    return (request.parent or request.name) in names or request.full_name in names
+
+
 def _class_configurations(requests: Sequence[PreparedRequest]) -> list[DeviceAllocationConfiguration]:
     of_class: dict[str, list[str]] = {}
     for request in requests:
@@ -78,13 +97,13 @@ def _class_configurations(requests: Sequence[PreparedRequest]) -> list[DeviceAll
 def _claim_configurations(
     prepared: PreparedClaim, requests: Sequence[PreparedRequest]
 ) -> list[DeviceAllocationConfiguration]:
-    """Once each where no requests are named, else once for every request that is."""
+    """Once each where no requests are named, else once, or before 1.37 once for every request that is."""
     found = []
     for configuration in prepared.claim.spec.devices.config:
         named = configuration.requests
-        times = (
-            1 if not named else sum((each.parent or each.name) in named or each.full_name in named for each in requests)
-        )
+        times = 1 if not named else sum(_is_named(each, named) for each in requests)
+        if prepared.rules.configuration_once:
+            times = min(times, 1)
         found += [DeviceAllocationConfiguration(source=FROM_CLAIM, requests=named, opaque=configuration.opaque)] * times
     return found
 

@@ -21,12 +21,17 @@ from podium.kube.devices import (
     ResourceClaim,
 )
 from podium.kube.node import Node
+from podium.kube.versions.devices import BEFORE_1_37, DeviceRules
 from podium.placement.devices.capacity import Consumption, consumption
 from podium.placement.devices.inventory import DevicePool, NodeDevices, OfferedDevice, PoolID, device_matches
 from podium.placement.devices.tally import DeviceID, DeviceTally
 
 NO_NODE: Final = Node()
 NOTHING_IN_USE: Final = DeviceTally()
+_MISSING_KEY_HINT = (
+    "consider using CEL optional chaining (.? followed by orValue()) "
+    "or guarding the check with has() for optional fields"
+)
 
 
 def never() -> bool:
@@ -48,6 +53,7 @@ class PreparedRequest:
     parent: str = ""
     count: int = 0
     every: list[OfferedDevice] | None = None
+    rules: DeviceRules = BEFORE_1_37
     expired: Callable[[], bool] = never
     """Whether the time for a node is over: asked before selectors are evaluated and in their loops."""
     _selectable: dict[OfferedDevice, bool] = field(default_factory=dict)
@@ -84,10 +90,10 @@ class PreparedRequest:
                 raise TimeoutError
             selectors = self.device_class.spec.selectors
             owner = f"class {self.device_class.name}"
-            known = rejecting_selector(owner, selectors, offered, self.expired) is None
+            known = rejecting_selector(owner, selectors, offered, self.rules, self.expired) is None
             if known and self.request.selectors:
                 owner = f"claim {self.claim.key}"
-                known = rejecting_selector(owner, self.request.selectors, offered, self.expired) is None
+                known = rejecting_selector(owner, self.request.selectors, offered, self.rules, self.expired) is None
             self._selectable[offered] = known
         return known
 
@@ -95,8 +101,17 @@ class PreparedRequest:
         """What the request consumes of a device."""
         known = self._consumption.get(offered)
         if known is None:
-            known = self._consumption[offered] = consumption(offered.device.capacity, self.request.capacity)
+            known = consumption(offered.device.capacity, self.request.capacity, self.rules)
+            self._consumption[offered] = known
         return known
+
+    def checked_consumption(self, offered: OfferedDevice, device: object) -> Consumption:
+        """What the request consumes of a device; AllocationError, which names it as `device`, where that is unknown."""
+        found = self.consumption(offered)
+        if found.problem:
+            place = f"claim {self.claim.key}, request {self.name}"
+            raise AllocationError(f"{place}: checking capacity for device {device}: {found.problem}")
+        return found
 
     def begin(self, devices: NodeDevices) -> int:
         """The first place of which it is not known that its device is not selected or has too little left."""
@@ -134,6 +149,7 @@ def rejecting_selector(
     owner: str,
     selectors: Sequence[DeviceSelectorSpec],
     offered: OfferedDevice,
+    rules: DeviceRules,
     expired: Callable[[], bool] = never,
 ) -> int | None:
     """The number of the first selector that does not choose a device; AllocationError where one cannot tell."""
@@ -147,7 +163,11 @@ def rejecting_selector(
             if not offered.selected_by(expression, expired):
                 return number
         except DeviceSelectorError as error:
-            raise AllocationError(f"{owner}: selector #{number}: CEL runtime error: {error}") from None
+            problem = str(error)
+            where = f" on device {offered.id}" if rules.errors_name_device else ""
+            if rules.errors_name_device and "no such key:" in problem:
+                problem = f"{problem}. {_MISSING_KEY_HINT}"
+            raise AllocationError(f"{owner}: selector #{number}{where}: CEL runtime error: {problem}") from None
     return None
 
 
@@ -157,6 +177,7 @@ class PreparedClaim:
 
     claim: ResourceClaim
     requests: list[list[PreparedRequest]]
+    rules: DeviceRules = BEFORE_1_37
 
     @property
     def constraints(self) -> tuple[DeviceConstraint, ...]:
@@ -181,17 +202,19 @@ def prepare(
     node: Node = NO_NODE,
     tally: DeviceTally = NOTHING_IN_USE,
     expired: Callable[[], bool] = never,
+    rules: DeviceRules = BEFORE_1_37,
 ) -> list[PreparedClaim]:
     """The claims ready for the search; AllocationError where one cannot be.
 
     Node, pools, tally and `expired` matter only where all devices are asked for; TimeoutError where that takes long.
     """
-    return [_prepare_claim(claim, classes, pools, node, tally, expired) for claim in claims]
+    return [_prepare_claim(claim, classes, rules, pools, node, tally, expired) for claim in claims]
 
 
 def _prepare_claim(
     claim: ResourceClaim,
     classes: Mapping[str, DeviceClass],
+    rules: DeviceRules,
     pools: Sequence[DevicePool],
     node: Node,
     tally: DeviceTally,
@@ -201,11 +224,15 @@ def _prepare_claim(
     needed = 0
     for request in claim.spec.devices.requests:
         prepared = [
-            _prepare_request(claim, request, each, classes, pools, node, tally, expired)
+            _prepare_request(claim, request, each, classes, rules, pools, node, tally, expired)
             for each in request.first_available or (request.exactly or DeviceSubRequest(),)
         ]
         requests.append(prepared)
-        needed += min(each.count for each in prepared)
+        least = min(each.count for each in prepared)
+        if rules.limit_by_request and needed + least > MOST_RESULTS:
+            limit = f"exceeds the claim limit of {MOST_RESULTS}, with {needed} already accounted for"
+            raise AllocationError(f"claim {claim.key}, request {request.name}: adding {least} devices {limit}")
+        needed += least
     if needed > MOST_RESULTS:
         message = f"number of requested devices {needed} exceeds the claim limit of {MOST_RESULTS}"
         raise AllocationError(f"claim {claim.key}: {message}")
@@ -213,7 +240,7 @@ def _prepare_claim(
         if constraint.match_attribute is None and constraint.distinct_attribute is None:
             message = "empty constraint (unsupported constraint type?)"
             raise AllocationError(f"claim {claim.key}, constraint #{number}: {message}")
-    return PreparedClaim(claim, requests)
+    return PreparedClaim(claim, requests, rules)
 
 
 def _prepare_request(
@@ -221,6 +248,7 @@ def _prepare_request(
     parent: DeviceRequest,
     request: DeviceSubRequest,
     classes: Mapping[str, DeviceClass],
+    rules: DeviceRules,
     pools: Sequence[DevicePool],
     node: Node,
     tally: DeviceTally,
@@ -228,6 +256,9 @@ def _prepare_request(
 ) -> PreparedRequest:
     name = request.name if parent.first_available else parent.name
     place = f"claim {claim.key}, request {name}"
+    if rules.refuses_gated_fields and request.derived_attributes:
+        message = "cannot handle request with derived attributes, the feature is disabled"
+        raise AllocationError(f"{place}: {message}")
     for number, selector in enumerate(request.selectors):
         if selector.cel is None:
             message = "CEL expression empty (unsupported selector type?)"
@@ -239,7 +270,7 @@ def _prepare_request(
         missing = not_found("deviceclass.resource.k8s.io", request.device_class_name)
         raise AllocationError(f"{place}: could not retrieve device class {request.device_class_name}: {missing}")
     parent_name = parent.name if parent.first_available else ""
-    prepared = PreparedRequest(claim, request, name, device_class, parent_name, expired=expired)
+    prepared = PreparedRequest(claim, request, name, device_class, parent_name, rules=rules, expired=expired)
     match request.allocation_mode:
         case mode if mode == EXACT_COUNT:
             prepared.count = request.wanted
@@ -260,7 +291,9 @@ def _all_devices(
             state = "currently being updated" if pool.incomplete else "currently invalid"
             raise AllocationError(f"{place}: asks for all devices, but resource pool {pool} is {state}")
         for offered in pool.devices:
-            in_use = tally.consumed.get(offered.id, {})
-            if prepared.can_take(offered, node) and prepared.consumption(offered).fits(in_use, {}):
+            if not prepared.can_take(offered, node):
+                continue
+            in_use = {} if prepared.rules.all_ignores_use else tally.consumed.get(offered.id, {})
+            if prepared.checked_consumption(offered, offered.device.name).fits(in_use, {}):
                 found.append(offered)
     return found

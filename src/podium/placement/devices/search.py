@@ -26,12 +26,19 @@ from podium.kube.devices import (
 )
 from podium.kube.node import Node
 from podium.kube.toleration import tolerates
+from podium.kube.versions.devices import BEFORE_1_37, DeviceRules
 from podium.placement.devices.capacity import ConsumedAmount
 from podium.placement.devices.constraints import ConstraintState
 from podium.placement.devices.counters import CounterBalance
 from podium.placement.devices.inventory import DevicePool, NodeDevices, OfferedDevice
 from podium.placement.devices.outcome import ChosenDevice, allocation
-from podium.placement.devices.preparation import AllocationError, PreparedClaim, PreparedRequest, never, prepare
+from podium.placement.devices.preparation import (
+    AllocationError,
+    PreparedClaim,
+    PreparedRequest,
+    never,
+    prepare,
+)
 from podium.placement.devices.tally import Consumed, DeviceID, DeviceTally, consume, release
 
 CONTRADICTION = "invalid resource pools were encountered"
@@ -61,6 +68,7 @@ def allocate(
     classes: Mapping[str, DeviceClass],
     tally: DeviceTally,
     *,
+    rules: DeviceRules = BEFORE_1_37,
     expired: Callable[[], bool] = never,
     new_share: Callable[[], str] = _new_share,
 ) -> list[Allocation] | None:
@@ -69,7 +77,7 @@ def allocate(
     AllocationError ends the attempt on all nodes, InvalidPoolsError and TimeoutError are about this one. `expired` says
     whether the time is over, `new_share` makes the identifier of a share.
     """
-    prepared = prepare(claims, classes, pools, node, tally, expired)
+    prepared = prepare(claims, classes, pools, node, tally, expired, rules)
     found = search(node, NodeDevices(pools, same_everywhere=False), prepared, tally, expired)
     return None if found is None else found.allocations(node.name, new_share)
 
@@ -187,7 +195,7 @@ class _Search:
         self._node_devices = devices
         self._places = devices.places
         self._pools = devices.pools
-        self._constraints = [[ConstraintState(each) for each in claim.constraints] for claim in claims]
+        self._constraints = [[ConstraintState(each, claim.rules) for each in claim.constraints] for claim in claims]
         self._counters = CounterBalance(tally)
         self._taken: dict[DeviceID, set[int]] = {}
         self._consumed: dict[DeviceID, Consumed] = {}
@@ -324,7 +332,7 @@ class _Search:
             return True
         in_use = self._tally.consumed.get(offered.id, {})
         being_allocated = self._consumed.get(offered.id, {})
-        return request.consumption(offered).fits(in_use, being_allocated)
+        return request.checked_consumption(offered, offered.id).fits(in_use, being_allocated)
 
     def _take(
         self, claim: int, request: PreparedRequest, pool: DevicePool, offered: OfferedDevice, *, must: bool
@@ -333,7 +341,11 @@ class _Search:
         shareable = offered.device.allow_multiple_allocations
         if self._is_in_use(claim, request, offered.id) and not (shareable and request.request.admin_access):
             return None
-        shared_already = shareable and (offered.id in self._tally.consumed or offered.id in self._consumed)
+        shared_already = shareable and (
+            offered.id in self._tally.consumed
+            or offered.id in self._consumed
+            or (request.rules.shares_count_as_use and offered.id in self._tally.shares)
+        )
         counted = bool(offered.device.consumes_counters) and not shared_already
         if counted and not self._counters.take(pool, offered):
             if not self._counters.is_taken_from(pool):
@@ -364,7 +376,8 @@ class _Search:
         if mark.dedicated:
             self._taken.setdefault(mark.offered.id, set()).add(mark.claim)
         else:
-            consumed, mark.consumed, _whole, _is_allowed = request.consumption(mark.offered)
+            consumption = request.consumption(mark.offered)
+            consumed, mark.consumed = consumption.amounts, consumption.nano
             mark.was_consumed = mark.offered.id in self._consumed
             consume(self._consumed, mark.offered.id, mark.consumed)
         self._chosen[mark.claim].append(ChosenDevice(request, mark.offered, consumed))

@@ -16,6 +16,7 @@ from podium.kube import DeviceClass, Pod, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.extended_resources import DEVICE_CLASS_PREFIX, is_for_extended_resources, owning_pods
 from podium.kube.meta import parse_time
+from podium.kube.versions.devices import BEFORE_1_37, DeviceRules
 from podium.placement.devices.inventory import DeviceInventory, PoolID
 from podium.placement.devices.tally import DeviceTally
 
@@ -72,11 +73,13 @@ def _made(each: DeviceClass) -> float:
 class DeviceUses:
     """The account of one cluster."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: Objects, rules: DeviceRules = BEFORE_1_37) -> None:
+        self.rules = rules
         self._slices = objects.resource_slices
+        self._taint_rules = objects.device_taint_rules
         self._classes = objects.device_classes
-        self._inventory = DeviceInventory(())
-        self._slices_version = -1
+        self._inventory = DeviceInventory((), rules=rules)
+        self._offered_version = -1, -1
         self._in_flight: dict[str, Allocation] = {}
         self._made_for: dict[tuple[str, str, str], dict[str, None]] = {}
         """By namespace, name and uid of a pod: the claims for its extended resources, the latest at the end."""
@@ -92,9 +95,11 @@ class DeviceUses:
 
     @property
     def inventory(self) -> DeviceInventory:
-        if self._slices_version != self._slices.version:
-            self._inventory = DeviceInventory(self._slices, self._inventory)
-            self._slices_version = self._slices.version
+        version = self._slices.version, self._taint_rules.version
+        if self._offered_version != version:
+            rules, tainting = self.rules, self._taint_rules
+            self._inventory = DeviceInventory(self._slices, self._inventory, rules=rules, taint_rules=tainting)
+            self._offered_version = version
         return self._inventory
 
     @property
@@ -158,9 +163,9 @@ class DeviceUses:
 _ACCOUNTS: WeakKeyDictionary[Objects, DeviceUses] = WeakKeyDictionary()
 
 
-def uses_of(objects: Objects) -> DeviceUses:
-    """The account of a cluster, made when it is first asked for."""
+def uses_of(objects: Objects, rules: DeviceRules = BEFORE_1_37) -> DeviceUses:
+    """The account of a cluster, made when it is first asked for, with the rules that are given then."""
     found = _ACCOUNTS.get(objects)
     if found is None:
-        found = _ACCOUNTS[objects] = DeviceUses(objects)
+        found = _ACCOUNTS[objects] = DeviceUses(objects, rules)
     return found

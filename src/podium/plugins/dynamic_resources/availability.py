@@ -155,10 +155,10 @@ def _find(prepared: PreparedRequest, node: Node, uses: DeviceUses, holders: Hold
 def _mismatch(prepared: PreparedRequest, offered: OfferedDevice, node: Node) -> str | None:
     """Why a device is not of the kind that is asked for."""
     device_class = prepared.device_class
-    number = rejecting_selector(f"class {device_class.name}", device_class.spec.selectors, offered)
+    number = rejecting_selector(f"class {device_class.name}", device_class.spec.selectors, offered, prepared.rules)
     if number is not None:
         return _rejected_by(f"class {device_class.name}", number, device_class.spec.selectors)
-    number = rejecting_selector(f"claim {prepared.claim.key}", prepared.request.selectors, offered)
+    number = rejecting_selector(f"claim {prepared.claim.key}", prepared.request.selectors, offered, prepared.rules)
     if number is not None:
         return _rejected_by("the request", number, prepared.request.selectors)
     if offered.slice.spec.per_device_node_selection and not device_matches(node, offered.device):

@@ -119,7 +119,9 @@ def unblocking(claims: Claims, nodes: Sequence[Node], uses: DeviceUses, holders:
                 break
             pools = uses.inventory.pools(node)
             try:
-                found = allocate(node, pools, change.claims, uses.classes, change.tally, expired=expired)
+                found = allocate(
+                    node, pools, change.claims, uses.classes, change.tally, rules=uses.rules, expired=expired
+                )
             except (AllocationError, InvalidPoolsError, TimeoutError):
                 continue
             if found is not None:
