@@ -64,6 +64,8 @@ def _name_of(kind: Any, found: dict[str, str]) -> str:
         return f"{item}[]" if item.isidentifier() else f"({item})[]"
     if isinstance(kind, inspect.DictType):
         return f"Record<string, {_name_of(kind.value_type, found)}>"
+    if isinstance(kind, inspect.NamedTupleType):  # written as a list
+        return f"[{', '.join(_name_of(field.type, found) for field in kind.fields)}]"
     if isinstance(kind, inspect.UnionType):
         return " | ".join(_name_of(each, found) for each in kind.types)
     if isinstance(kind, inspect.EnumType):

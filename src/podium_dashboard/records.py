@@ -14,11 +14,11 @@ from podium.engine.explain import Explanation
 from podium.run.shadow import Finding
 
 
-class Record(msgspec.Struct, rename="camel", kw_only=True):
+class ApiRecord(msgspec.Struct, rename="camel", kw_only=True):
     """The settings that all answers share."""
 
 
-class DashboardState(Record, kw_only=True):
+class DashboardState(ApiRecord, kw_only=True):
     """What an answer rests on."""
 
     source: str
@@ -36,7 +36,7 @@ class DashboardState(Record, kw_only=True):
     """Podium's."""
 
 
-class ResourceColumn(Record, kw_only=True):
+class ResourceColumn(ApiRecord, kw_only=True):
     """One resource over all nodes."""
 
     name: str
@@ -44,7 +44,7 @@ class ResourceColumn(Record, kw_only=True):
     requested: list[int]
 
 
-class NodeLabelColumn(Record, kw_only=True):
+class NodeLabelColumn(ApiRecord, kw_only=True):
     """One label over all nodes: the number of the value of each, or -1."""
 
     key: str
@@ -52,7 +52,7 @@ class NodeLabelColumn(Record, kw_only=True):
     of: list[int]
 
 
-class MeasuredColumn(Record, kw_only=True):
+class MeasuredColumn(ApiRecord, kw_only=True):
     """One series of measured load over all nodes."""
 
     query: str
@@ -60,7 +60,7 @@ class MeasuredColumn(Record, kw_only=True):
     values: list[float | None]
 
 
-class QueueCounts(Record, rename=None, kw_only=True):
+class QueueCounts(ApiRecord, rename=None, kw_only=True):
     """How many pods are where."""
 
     active: int = 0
@@ -70,7 +70,7 @@ class QueueCounts(Record, rename=None, kw_only=True):
     permit: int = 0
 
 
-class Snapshot(Record, kw_only=True):
+class Snapshot(ApiRecord, kw_only=True):
     """All nodes as columns, at one moment."""
 
     schema: str = "podium.dashboard.snapshot/1"
@@ -89,7 +89,7 @@ class Snapshot(Record, kw_only=True):
     recent: list[PodEntry]
 
 
-class PodEntry(Record, kw_only=True):
+class PodEntry(ApiRecord, kw_only=True):
     """One thing that happened to a pod."""
 
     number: int
@@ -105,7 +105,7 @@ class PodEntry(Record, kw_only=True):
     attempts: int
 
 
-class Tick(Record, kw_only=True):
+class Tick(ApiRecord, kw_only=True):
     """What changed since the tick before."""
 
     number: int
@@ -129,14 +129,14 @@ class Tick(Record, kw_only=True):
     """Entries left out."""
 
 
-class WaitsFor(Record, kw_only=True):
+class WaitsFor(ApiRecord, kw_only=True):
     """A plugin that keeps a pod out, and the events that may change its mind."""
 
     plugin: str
     events: list[str]
 
 
-class WaitingPodRow(Record, kw_only=True):
+class WaitingPodRow(ApiRecord, kw_only=True):
     """A pod that waits. The fields of `podium queue -o json`, and what the API server knows of it."""
 
     position: int | None
@@ -154,7 +154,7 @@ class WaitingPodRow(Record, kw_only=True):
     """What its scheduler last said of it."""
 
 
-class ReasonGroup(Record, kw_only=True):
+class ReasonGroup(ApiRecord, kw_only=True):
     """Pods that wait for the same reason."""
 
     reason: str
@@ -164,7 +164,7 @@ class ReasonGroup(Record, kw_only=True):
     """The first of them."""
 
 
-class QueueAnswer(Record, kw_only=True):
+class QueueAnswer(ApiRecord, kw_only=True):
     """The pods that wait."""
 
     schema: str = "podium.dashboard.queue/1"
@@ -176,7 +176,7 @@ class QueueAnswer(Record, kw_only=True):
     """Pods of namespaces that the viewer may not see."""
 
 
-class PodDetails(Record, kw_only=True):
+class PodDetails(ApiRecord, kw_only=True):
     """A pod: how it stands, why it is where it is or why it is nowhere, and what happened to it."""
 
     schema: str = "podium.dashboard.pod/1"
@@ -195,7 +195,7 @@ class PodDetails(Record, kw_only=True):
     timeline: list[PodEntry]
 
 
-class ExplainAnswer(Record, kw_only=True):
+class ExplainAnswer(ApiRecord, kw_only=True):
     """Why a pod is where it is: `explanation` is what `podium explain -o json` prints."""
 
     schema: str = "podium.dashboard.explain/1"
@@ -204,7 +204,7 @@ class ExplainAnswer(Record, kw_only=True):
     outcome: str
 
 
-class NodeResource(Record, kw_only=True):
+class NodeResource(ApiRecord, kw_only=True):
     """A resource of a node."""
 
     name: str
@@ -212,7 +212,7 @@ class NodeResource(Record, kw_only=True):
     requested: int
 
 
-class NodePodRow(Record, kw_only=True):
+class NodePodRow(ApiRecord, kw_only=True):
     """A pod on a node."""
 
     pod: str
@@ -222,7 +222,7 @@ class NodePodRow(Record, kw_only=True):
     assumed: bool
 
 
-class MeasuredValue(Record, kw_only=True):
+class MeasuredValue(ApiRecord, kw_only=True):
     """What a source says of a node."""
 
     query: str
@@ -231,7 +231,7 @@ class MeasuredValue(Record, kw_only=True):
     age_seconds: float
 
 
-class NodeDevice(Record, kw_only=True):
+class NodeDevice(ApiRecord, kw_only=True):
     """A device of a node, and the claim that has it."""
 
     driver: str
@@ -240,7 +240,7 @@ class NodeDevice(Record, kw_only=True):
     claim: str
 
 
-class NodeDetails(Record, kw_only=True):
+class NodeDetails(ApiRecord, kw_only=True):
     """A node: what it offers, who is on it, and what came and went."""
 
     schema: str = "podium.dashboard.node/1"
@@ -264,7 +264,7 @@ class NodeDetails(Record, kw_only=True):
     timeline: list[PodEntry]
 
 
-class GangRow(Record, kw_only=True):
+class GangRow(ApiRecord, kw_only=True):
     """Pods that start together."""
 
     key: str
@@ -274,7 +274,7 @@ class GangRow(Record, kw_only=True):
     waiting: list[WaitingPodRow]
 
 
-class QuotaRow(Record, kw_only=True):
+class QuotaRow(ApiRecord, kw_only=True):
     """A quota: what of each resource is used, guaranteed and allowed at most, as its object says."""
 
     key: str
@@ -283,7 +283,7 @@ class QuotaRow(Record, kw_only=True):
     max: dict[str, Any]
 
 
-class GroupsAnswer(Record, kw_only=True):
+class GroupsAnswer(ApiRecord, kw_only=True):
     """Gangs and quotas."""
 
     schema: str = "podium.dashboard.groups/1"
@@ -294,7 +294,7 @@ class GroupsAnswer(Record, kw_only=True):
     """Whether a plugin of the configuration reads quotas."""
 
 
-class QosAnswer(Record, kw_only=True):
+class QosAnswer(ApiRecord, kw_only=True):
     """The table of `podium qos`."""
 
     schema: str = "podium.dashboard.qos/1"
@@ -304,7 +304,7 @@ class QosAnswer(Record, kw_only=True):
     rows: list[dict[str, Any]]
 
 
-class PluginNumber(Record, kw_only=True):
+class PluginNumber(ApiRecord, kw_only=True):
     """A number that a plugin offers."""
 
     name: str
@@ -313,7 +313,7 @@ class PluginNumber(Record, kw_only=True):
     value: float
 
 
-class PolicyRow(Record, kw_only=True):
+class PolicyRow(ApiRecord, kw_only=True):
     """A plugin that learns, or asks what was learnt."""
 
     profile: str
@@ -322,7 +322,7 @@ class PolicyRow(Record, kw_only=True):
     numbers: list[PluginNumber]
 
 
-class PolicyAnswer(Record, kw_only=True):
+class PolicyAnswer(ApiRecord, kw_only=True):
     """Learned policies."""
 
     schema: str = "podium.dashboard.policy/1"
@@ -330,7 +330,7 @@ class PolicyAnswer(Record, kw_only=True):
     policies: list[PolicyRow]
 
 
-class DifferencesAnswer(Record, kw_only=True):
+class DifferencesAnswer(ApiRecord, kw_only=True):
     """Where a shadowing scheduler decided otherwise than the one in charge."""
 
     schema: str = "podium.dashboard.differences/1"
@@ -341,7 +341,7 @@ class DifferencesAnswer(Record, kw_only=True):
     findings: list[Finding]
 
 
-class PluginTime(Record, kw_only=True):
+class PluginTime(ApiRecord, kw_only=True):
     """How long a plugin took at one step, in sampled attempts."""
 
     plugin: str
@@ -352,7 +352,7 @@ class PluginTime(Record, kw_only=True):
     p99_seconds: float | None
 
 
-class ConfigurationAnswer(Record, kw_only=True):
+class ConfigurationAnswer(ApiRecord, kw_only=True):
     """The configuration in force, as `/configz` shows it."""
 
     schema: str = "podium.dashboard.configuration/1"
@@ -364,7 +364,7 @@ class ConfigurationAnswer(Record, kw_only=True):
     telemetry: list[TelemetryRow]
 
 
-class TelemetryRow(Record, kw_only=True):
+class TelemetryRow(ApiRecord, kw_only=True):
     """A series of measured load: how many nodes it has a value for, and how old the oldest is."""
 
     source: str
@@ -375,7 +375,7 @@ class TelemetryRow(Record, kw_only=True):
     oldest_seconds: float | None
 
 
-class TimelinePoint(Record, kw_only=True):
+class TimelinePoint(ApiRecord, kw_only=True):
     """What was counted at one time of the past."""
 
     time: str
@@ -385,7 +385,7 @@ class TimelinePoint(Record, kw_only=True):
     failed: int
 
 
-class TimelineAnswer(Record, kw_only=True):
+class TimelineAnswer(ApiRecord, kw_only=True):
     """The past, as far as the dashboard remembers it."""
 
     schema: str = "podium.dashboard.timeline/1"
@@ -398,7 +398,7 @@ class TimelineAnswer(Record, kw_only=True):
     marks: list[PodEntry]
 
 
-class NameMatch(Record, kw_only=True):
+class NameMatch(ApiRecord, kw_only=True):
     """A node or pod whose name was asked for."""
 
     kind: str
@@ -406,12 +406,12 @@ class NameMatch(Record, kw_only=True):
     detail: str
 
 
-class SearchAnswer(Record, kw_only=True):
+class SearchAnswer(ApiRecord, kw_only=True):
     schema: str = "podium.dashboard.search/1"
     matches: list[NameMatch]
 
 
-class NoAnswer(Record, kw_only=True):
+class NoAnswer(ApiRecord, kw_only=True):
     """Why there is no answer, in one sentence."""
 
     error: str

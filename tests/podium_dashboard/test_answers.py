@@ -17,7 +17,7 @@ from podium.testing import node, pod
 from podium_dashboard.dump import view_of_objects
 from tests.podium_dashboard.scheduler import CONFIG, REGISTRY, SmallScheduler, browsing, of_view
 
-OBJECTS, _SKIPPED = read_objects(["sample:cluster"])
+OBJECTS = read_objects(["sample:cluster"]).objects
 PODS = [each for each in OBJECTS if isinstance(each, Pod)]
 
 

@@ -55,7 +55,9 @@ export interface Explanation {
   gang?: GangExplanation | null;
   notes?: string[];
   warnings?: string[];
+  models?: ([string, string, string, number])[];
   nominated?: string;
+  kubernetes_version?: string;
 }
 
 export interface Finding {

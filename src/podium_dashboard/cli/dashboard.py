@@ -6,7 +6,7 @@ import typer
 
 from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.options import FeatureGatesOption, PluginOption
+from podium.cli.options import FeatureGatesOption, KubernetesVersionOption, PluginOption
 
 if TYPE_CHECKING:
     from podium.run.dashboard import DashboardSource
@@ -20,8 +20,8 @@ def dashboard(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="A dump: what kubectl get -o json|yaml printed; - is standard input, sample:cluster a cluster to try "
-            "it on. Repeatable.",
+            help="A dump: what kubectl get -o json|yaml printed, an export of kube-scheduler-simulator, or a snapshot of "
+            "KAI Scheduler; - is standard input, sample:cluster a cluster to try it on. Repeatable.",
         ),
     ] = None,
     config: Annotated[
@@ -34,6 +34,7 @@ def dashboard(
     ] = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
+    kubernetes_version: KubernetesVersionOption = None,
     port: Annotated[
         int,
         typer.Option("--port", metavar="PORT", min=0, max=65535, help="Which port of 127.0.0.1; 0: any free one."),
@@ -48,25 +49,26 @@ def dashboard(
 
     Example: kubectl get nodes,pods -A -o json | podium dashboard --from -
     """
-    from podium.cli.configuration import read_config
-    from podium.cli.files import STDIN, read_objects
-    from podium.cli.live_cluster import HOW_TO_DUMP
+    from podium.cli.question_options import StateFlags
     from podium.cli.serving_options import run_to_end
+    from podium.cli.state_source import read_asked_state, say_asides
     from podium.run.dashboard import DashboardSource
     from podium_dashboard.dump import look_at, view_of_objects
 
     if not cluster:
         raise InputError("--from is missing: name a dump, such as --from sample:cluster")
-    if cluster.count(STDIN) > 1:
-        raise InputError('standard input can be read only once: give "-" once')
-    settings, registry = read_config(config, plugin, feature_gates)
-    objects, _skipped = read_objects(cluster)
-    if not objects:
-        raise InputError(f"{', '.join(cluster)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
-    view = view_of_objects(objects, settings, registry)
+    flags = StateFlags(
+        cluster=cluster,
+        config=config,
+        plugin=plugin,
+        feature_gates=feature_gates,
+        kubernetes_version=kubernetes_version,
+    )
+    asked = read_asked_state(flags)
+    say_asides(asked)
+    view = view_of_objects(asked.known.objects, *asked.configured)
     words = [word for file in cluster for word in ("--from", file)] + (["--config", config] if config else [])
-    source = DashboardSource("dump", look_at(view), words)
-    raise typer.Exit(run_to_end(_serve(source, port)))
+    raise typer.Exit(run_to_end(_serve(DashboardSource("dump", look_at(view), words), port)))
 
 
 async def _serve(source: "DashboardSource", port: int) -> int:
