@@ -20,8 +20,8 @@ def dashboard(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="A dump: what kubectl get -o json|yaml printed, an export of kube-scheduler-simulator, or a snapshot of "
-            "KAI Scheduler; - is standard input, sample:cluster a cluster to try it on. Repeatable.",
+            help="A dump: what kubectl get -o json|yaml printed, an export of kube-scheduler-simulator, or a snapshot "
+            "of KAI Scheduler; - is standard input, sample:cluster a cluster to try it on. Repeatable.",
         ),
     ] = None,
     config: Annotated[
