@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from podium.run.dashboard import DashboardSource
@@ -108,7 +107,7 @@ def test_pages_of_other_sites_are_refused(path: str, headers: dict[str, str], st
 
 
 def test_the_page_allows_nothing_from_elsewhere() -> None:
-    async def ask() -> web.BaseRequest | Any:
+    async def ask() -> tuple[Any, str]:
         async with browsing(_scheduler().source()) as browser, browser.session.get(browser.base) as response:
             return response.headers, await response.text()
 

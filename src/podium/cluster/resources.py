@@ -81,9 +81,9 @@ class ScarceColumns:
         self.set(name, row, (total + 2**63) % 2**64 - 2**63)  # past 64 bits sums wrap, as kube-scheduler's do
 
     @property
-    def names(self) -> set[str]:
+    def names(self) -> frozenset[str]:
         """The things of which some row has any."""
-        return {*self._few, *(name for name, column in self._many.items() if column.view.any())}
+        return frozenset(self._few).union(name for name, column in self._many.items() if column.view.any())
 
     def over_rows(self, name: str) -> NDArray[np.int64]:
         """int64[rows]; to be read, not written to."""
@@ -163,7 +163,7 @@ class ResourceColumns:
         return self._scarce_allocatable.get(name, row), self._scarce_requested.get(name, row)
 
     @property
-    def scarce_names(self) -> set[str]:
+    def scarce_names(self) -> frozenset[str]:
         """The scarce resources that nodes offer."""
         return self._scarce_allocatable.names
 
