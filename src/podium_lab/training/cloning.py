@@ -12,7 +12,7 @@ from podium_lab.environments import dynamics
 from podium_lab.learning.extra import needed
 from podium_lab.models.set_scorer import forward
 from podium_lab.training.learner import (
-    Learner,
+    ScorerLearner,
     TrainingWorld,
     descend,
     flattened,
@@ -29,7 +29,9 @@ EPOCHS, PARTS = 4, 8
 TRACE = 0.95
 
 
-def clone(world: TrainingWorld, settings: TrainingSettings, optimiser: Any, learner: Learner) -> tuple[Learner, Any]:
+def clone(
+    world: TrainingWorld, settings: TrainingSettings, optimiser: Any, learner: ScorerLearner
+) -> tuple[ScorerLearner, Any]:
     """One update: roll out, and learn what the heuristic does in the states that were met."""
     clusters, key, rollout = roll_out(world, settings, learner, taught=True)
     first = learner.update == 0

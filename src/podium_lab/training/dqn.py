@@ -14,7 +14,7 @@ from podium_lab.environments import dynamics
 from podium_lab.learning.extra import needed
 from podium_lab.models.features import Array, Features
 from podium_lab.models.set_scorer import Weights, forward
-from podium_lab.training.learner import MOST_NORM, Learner, TrainingWorld, begin, descend
+from podium_lab.training.learner import MOST_NORM, ScorerLearner, TrainingWorld, begin, descend
 from podium_lab.training.settings import TrainingSettings
 
 jax = needed("jax", "train")
@@ -30,7 +30,7 @@ EVERY = 8
 SLOW = 4
 
 
-class Memory(NamedTuple):
+class ReplayRing(NamedTuple):
     """The last decisions, [slots, clusters, …]; slot `filled % slots` is written next."""
 
     features: Features
@@ -47,7 +47,7 @@ def optimiser_of(settings: TrainingSettings) -> Any:
     return optax.chain(optax.clip_by_global_norm(MOST_NORM), optax.adam(settings.learning_rate, eps=1e-5))
 
 
-def begin_dqn(world: TrainingWorld, settings: TrainingSettings, optimiser: Any) -> Learner:
+def begin_dqn(world: TrainingWorld, settings: TrainingSettings, optimiser: Any) -> ScorerLearner:
     """A learner that remembers nothing yet."""
     learner = begin(world, settings, optimiser)
     features = dynamics.observe(world.game, world.tables, learner.clusters)
@@ -57,7 +57,7 @@ def begin_dqn(world: TrainingWorld, settings: TrainingSettings, optimiser: Any) 
         return jnp.zeros((slots, *part.shape), dtype=part.dtype)
 
     one = jnp.zeros(settings.clusters)
-    memory = Memory(
+    memory = ReplayRing(
         jax.tree.map(ring, features),
         ring(one).astype(jnp.int32),
         ring(one),
@@ -68,7 +68,9 @@ def begin_dqn(world: TrainingWorld, settings: TrainingSettings, optimiser: Any) 
     return learner._replace(memory=memory)
 
 
-def improve(world: TrainingWorld, settings: TrainingSettings, optimiser: Any, learner: Learner) -> tuple[Learner, Any]:
+def improve(
+    world: TrainingWorld, settings: TrainingSettings, optimiser: Any, learner: ScorerLearner
+) -> tuple[ScorerLearner, Any]:
     """One update: decide `horizon` pods of each cluster, and learn from remembered ones meanwhile."""
     key, use = jax.random.split(jax.random.wrap_key_data(learner.key))
     done = (learner.update - settings.cloning_updates) / max(settings.updates - settings.cloning_updates, 1)
@@ -122,7 +124,7 @@ def improve(world: TrainingWorld, settings: TrainingSettings, optimiser: Any, le
     ), {**figures, "random": random}
 
 
-def _loss(settings: TrainingSettings, memory: Memory, weights: Weights, key: Array, slots: int) -> Any:
+def _loss(settings: TrainingSettings, memory: ReplayRing, weights: Weights, key: Array, slots: int) -> Any:
     """The loss on remembered decisions; the one before the next slot to be written has no successor yet."""
     steps, columns = jax.random.split(key)
     known = jnp.minimum(memory.filled, slots) - 1

@@ -1,4 +1,4 @@
-"""What all algorithms share: the world they train in, the weights, and rollouts.
+"""Holds what all algorithms share: the world they train in, the weights, and rollouts.
 
 Weights are those of `models.set_scorer`; its scaling is taken from the first rollout and then stays.
 """
@@ -43,7 +43,7 @@ class TrainingWorld(NamedTuple):
     """Those by which the best weights are chosen."""
 
 
-class Learner(NamedTuple):
+class ScorerLearner(NamedTuple):
     """Everything that a training changes: what a checkpoint holds."""
 
     weights: Weights
@@ -78,7 +78,7 @@ def make_world(loaded: LoadedScenario, settings: TrainingSettings) -> TrainingWo
     return TrainingWorld(game, *(jax.tree.map(jnp.asarray, each) for each in (tables, validation)))
 
 
-def begin(world: TrainingWorld, settings: TrainingSettings, optimiser: Any, memory: Any = ()) -> Learner:
+def begin(world: TrainingWorld, settings: TrainingSettings, optimiser: Any, memory: Any = ()) -> ScorerLearner:
     """Weights drawn by the seed; clusters at different places of their episodes."""
     rng = np.random.default_rng([settings.seed, 1])
     weights = {name: jnp.asarray(each) for name, each in initial_weights(rng, settings.units).items()}
@@ -88,11 +88,11 @@ def begin(world: TrainingWorld, settings: TrainingSettings, optimiser: Any, memo
     clusters = jax.jit(lambda e, i: dynamics.begin(world.game, tables, e, i))(episodes, first.astype(jnp.int32))
     key = jax.random.key_data(jax.random.key(settings.seed))
     trained = {name: weights[name] for name in TRAINED}
-    return Learner(weights, optimiser.init(trained), clusters, key, jnp.int32(0), memory)
+    return ScorerLearner(weights, optimiser.init(trained), clusters, key, jnp.int32(0), memory)
 
 
 def roll_out(
-    world: TrainingWorld, settings: TrainingSettings, learner: Learner, *, taught: bool = False
+    world: TrainingWorld, settings: TrainingSettings, learner: ScorerLearner, *, taught: bool = False
 ) -> tuple[ClusterBatch, Array, Rollout]:
     """Decide `horizon` pods of each cluster by drawing from the scorer's probabilities, or as the heuristic would."""
     weights = learner.weights

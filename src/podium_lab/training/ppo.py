@@ -12,7 +12,15 @@ from typing import Any
 from podium_lab.environments import dynamics
 from podium_lab.learning.extra import needed
 from podium_lab.models.set_scorer import forward
-from podium_lab.training.learner import MOST_NORM, Learner, TrainingWorld, descend, flattened, returns_of, roll_out
+from podium_lab.training.learner import (
+    MOST_NORM,
+    ScorerLearner,
+    TrainingWorld,
+    descend,
+    flattened,
+    returns_of,
+    roll_out,
+)
 from podium_lab.training.settings import TrainingSettings
 
 jax = needed("jax", "train")
@@ -37,7 +45,9 @@ def optimiser_of(settings: TrainingSettings) -> Any:
     return optax.chain(optax.clip_by_global_norm(MOST_NORM), optax.adam(rate, eps=1e-5))
 
 
-def improve(world: TrainingWorld, settings: TrainingSettings, optimiser: Any, learner: Learner) -> tuple[Learner, Any]:
+def improve(
+    world: TrainingWorld, settings: TrainingSettings, optimiser: Any, learner: ScorerLearner
+) -> tuple[ScorerLearner, Any]:
     """One update: roll out, and go over what happened a few times."""
     clusters, key, rollout = roll_out(world, settings, learner)
     _, last = forward(jnp, learner.weights, dynamics.observe(world.game, world.tables, clusters))

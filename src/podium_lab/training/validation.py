@@ -18,7 +18,7 @@ jax = needed("jax", "train")
 jnp = jax.numpy
 
 
-class Judged(NamedTuple):
+class ValidationFigures(NamedTuple):
     """What came of the validation episodes."""
 
     rewards: Any
@@ -27,13 +27,13 @@ class Judged(NamedTuple):
     """The share of decisions that were among the heuristic's best."""
 
 
-def judge_of(world: TrainingWorld) -> Callable[[Weights | None], Judged]:
+def judge_of(world: TrainingWorld) -> Callable[[Weights | None], ValidationFigures]:
     """Plays the validation episodes by weights; without weights, by the objective's heuristic."""
     tables, game = world.validation, world.game
     number, longest = tables.at.shape
     objective = game.objective or "least-allocated"
 
-    def played(weights: Weights | None) -> Judged:
+    def played(weights: Weights | None) -> ValidationFigures:
         clusters = dynamics.begin(game, tables, jnp.arange(number))
 
         def one(carry: Any, _: Any) -> Any:
@@ -49,7 +49,7 @@ def judge_of(world: TrainingWorld) -> Callable[[Weights | None], Judged]:
 
         playing = jnp.ones(number, dtype=jnp.bool_)
         _, (rewards, agrees, fits) = jax.lax.scan(one, (clusters, playing), None, length=longest)
-        return Judged(rewards.sum(axis=0) / tables.pods, agrees.sum() / jnp.maximum(fits.sum(), 1))
+        return ValidationFigures(rewards.sum(axis=0) / tables.pods, agrees.sum() / jnp.maximum(fits.sum(), 1))
 
     by_weights, by_heuristic = jax.jit(played), jax.jit(lambda: played(None))
     return lambda weights: by_heuristic() if weights is None else by_weights(weights)
