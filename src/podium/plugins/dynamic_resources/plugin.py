@@ -88,6 +88,9 @@ class DynamicResources(Plugin):
         self._claims = handle.cluster.objects.resource_claims
         self._uses = uses_of(handle.cluster.objects)
         self._answers = CachedNodeAnswers(handle.cluster, self._uses)
+        talks = handle.rules.device_post_filter_gives_reasons
+        self._nothing_to_free = NOTHING_TO_FREE if talks else Status.unschedulable()
+        self._still_unschedulable = STILL_UNSCHEDULABLE if talks else Status.unschedulable()
 
     def sign_pod(self, pod: Pod) -> Hashable:
         return None if pod.spec.resource_claims else ()
@@ -309,7 +312,7 @@ class DynamicResources(Plugin):
         if notes is None:
             return PostFilterResult(Status.error(NOT_FOUND))
         if not notes.claims:
-            return PostFilterResult(NOTHING_TO_FREE)
+            return PostFilterResult(self._nothing_to_free)
         for number in self._unavailable(cycle, notes, diagnosis):
             claim = notes.claims[number]
             if claim is notes.special:
@@ -321,7 +324,7 @@ class DynamicResources(Plugin):
         if notes.special is not None and notes.special.name != IN_MEMORY:
             self.handle.writer.delete_claim(notes.special)
             return PostFilterResult(DELETED)
-        return PostFilterResult(STILL_UNSCHEDULABLE)
+        return PostFilterResult(self._still_unschedulable)
 
     def _unavailable(self, cycle: Cycle, notes: ClaimNotes, diagnosis: Diagnosis) -> list[int]:
         """The claims that kept the pod from nodes which nothing else kept it from."""
