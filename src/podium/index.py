@@ -31,6 +31,7 @@ PACKAGES: tuple[Package, ...] = (
         custom_resources=(),
         shadow_logs=(),
         api_rules=("podium_cluster.apiserver.object_rules:refused",),
+        dashboard="",
     ),
     Package(
         name="podium",
@@ -40,6 +41,18 @@ PACKAGES: tuple[Package, ...] = (
                 target="podium.cli.explain:explain",
                 heading="TRY",
                 summary="Say where a pod would go and why, or why it goes nowhere",
+            ),
+            CommandEntry(
+                words="whatif",
+                target="podium.cli.whatif:whatif",
+                heading="TRY",
+                summary="Say what would happen: would these pods fit, what would a change unblock, what becomes of a drained node's pods?",
+            ),
+            CommandEntry(
+                words="capacity",
+                target="podium.cli.capacity:capacity",
+                heading="TRY",
+                summary="Say how many pods of a template fit, on which nodes, and what binds first",
             ),
             CommandEntry(
                 words="queue",
@@ -271,6 +284,25 @@ PACKAGES: tuple[Package, ...] = (
         custom_resources=(),
         shadow_logs=(),
         api_rules=(),
+        dashboard="",
+    ),
+    Package(
+        name="podium_dashboard",
+        commands=(
+            CommandEntry(
+                words="dashboard",
+                target="podium_dashboard.cli.dashboard:dashboard",
+                heading="TRY",
+                summary="Show a dump of a cluster in a browser: where pods are and why, and why others are nowhere",
+            ),
+        ),
+        plugins=(),
+        agents=(),
+        controllers=(),
+        custom_resources=(),
+        shadow_logs=(),
+        api_rules=(),
+        dashboard="podium_dashboard.server:DashboardServer",
     ),
     Package(
         name="podium_plugins",
@@ -306,6 +338,12 @@ PACKAGES: tuple[Package, ...] = (
                 target="podium_plugins.prometheus_score:PrometheusScore",
                 group="Measured load",
                 purpose="a score from any PromQL expression",
+            ),
+            ListedPlugin(
+                name="LatencyAware",
+                target="podium_plugins.latency_aware:LatencyAware",
+                group="Measured load",
+                purpose="no nodes beyond the latency that a pod can stand, and rather near ones",
             ),
             ListedPlugin(
                 name="TargetLoadPacking",
@@ -497,6 +535,7 @@ PACKAGES: tuple[Package, ...] = (
         custom_resources=("podium_plugins.crds",),
         shadow_logs=(),
         api_rules=(),
+        dashboard="",
     ),
     Package(
         name="podium_lab",
@@ -526,6 +565,12 @@ PACKAGES: tuple[Package, ...] = (
                 summary="Policies of learned scores",
             ),
             CommandEntry(
+                words="suggestions-server",
+                target="podium_lab.cli.suggestions_server:suggestions_server",
+                heading="LEARN",
+                summary="Serve an agent's suggestions: the agent connects here, and ModelScore asks here",
+            ),
+            CommandEntry(
                 words="workload", target="podium_lab.cli.workload:app", heading="MEASURE", summary="Recorded workloads"
             ),
         ),
@@ -543,6 +588,12 @@ PACKAGES: tuple[Package, ...] = (
                 purpose="a policy that was trained for the workload",
             ),
             ListedPlugin(
+                name="ModelScore",
+                target="podium_lab.model_score:ModelScore",
+                group="Learning",
+                purpose="ask a model server, an agent, or an ONNX file which node is best",
+            ),
+            ListedPlugin(
                 name="OnlineScore",
                 target="podium_lab.online:OnlineScore",
                 group="Learning",
@@ -558,5 +609,6 @@ PACKAGES: tuple[Package, ...] = (
         custom_resources=(),
         shadow_logs=("podium_lab.cli.policy:show_shadow_log",),
         api_rules=(),
+        dashboard="",
     ),
 )

@@ -174,11 +174,11 @@ class Informers:
 
 
 def watched_kinds(runtimes: Iterable[ProfileRuntime]) -> list[ApiResource[Any]]:
-    """What every scheduler watches, and what else plugins of these profiles look at."""
+    """What every scheduler watches, and what else plugins of these profiles read."""
     kinds: set[type] = set()
     ended_pods = False
     for runtime in runtimes:
-        kinds.update(kind for plugin in runtime.plugins.values() for kind in plugin.looks_at or ())
+        kinds.update(kind for plugin in runtime.plugins.values() for kind in plugin.depends_on.kinds or ())
         ended_pods = ended_pods or any(plugin.watches_ended_pods for plugin in runtime.plugins.values())
         if Gate.GENERIC_WORKLOAD in runtime.handle.gates:
             kinds.add(PodGroup)

@@ -6,13 +6,25 @@ network, and from 1.37 on options of bind mounts. Pods that need none of these a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from itertools import chain
 
 import numpy as np
 
 from podium.cluster import Nodes
-from podium.framework import SKIP, Action, Cycle, Interest, Plugin, PluginError, Resource, Scope, Status, Verdict
+from podium.framework import (
+    SKIP,
+    Action,
+    Cycle,
+    DependsOn,
+    Interest,
+    NodePart,
+    Plugin,
+    PluginError,
+    Resource,
+    Status,
+    Verdict,
+)
 from podium.kube import Node, Pod
 
 NAME = "NodeDeclaredFeatures"
@@ -27,11 +39,7 @@ BIND_MOUNT_OPTIONS = "VolumeBindMountOptions"
 class NodeDeclaredFeatures(Plugin):
     name = NAME
     trusted = True
-    filter_scope = Scope.NODE
-    sees_claims = False
-
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return self._needed(pod)
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def interests(self) -> Iterable[Interest]:
         return [

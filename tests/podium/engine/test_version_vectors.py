@@ -127,7 +127,8 @@ def test_v7_a_pod_that_breaks_one_budget_leaves_the_others_their_allowance() -> 
 
 def resized(*containers: dict[str, Any], infeasible: bool = False, **pod: Any) -> Pod:
     """Containers with `spec`, and where the kubelet has said so `allocated` and `actual` cpu."""
-    statuses, initial = [], []
+    statuses: list[dict[str, Any]] = []
+    initial: list[dict[str, Any]] = []
     for number, each in enumerate(containers):
         status: dict[str, Any] = {"name": f"c{number}"}
         if "allocated" in each:
