@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -70,6 +71,8 @@ async def _listed(client: Client, resource: ApiResource[Any], tell: Callable[[st
     try:
         found, _version = await list_all(client, resource, Reader(resource))
     except ApiError as error:
+        if resource.older and error.not_found:
+            return await _listed(client, replace(resource, path=resource.older, older=""), tell)
         if resource.optional and error.not_found:
             return []
         if resource.type in (Pod, Node) or not (error.forbidden or error.not_found):

@@ -90,6 +90,7 @@ CSI_DRIVER: Final = KindRecord(
                     "volumeLifecycleModes": ["Persistent"],
                     "requiresRepublish": False,
                     "seLinuxMount": False,
+                    "preventPodSchedulingIfMissing": False,
                 }
             }
         ),

@@ -217,3 +217,13 @@ def binding_conditions(path: str, value: Obj) -> Iterator[Cause]:
     ):
         if not value.get(one) and value.get(other):
             yield invalid_value(f"{path}.{one}", value.get(one), f"{one} are required to use {other}")
+
+
+def device_taint(path: str, taint: Obj) -> Causes:
+    yield from label_name(f"{path}.key", taint.get("key", ""))
+    if taint.get("value"):
+        yield from each(f"{path}.value", taint["value"], label_value_errors(taint["value"]))
+    if not taint.get("effect"):
+        yield required(f"{path}.effect")
+    elif taint["effect"] not in EFFECTS:
+        yield not_supported(f"{path}.effect", taint["effect"], EFFECTS)
