@@ -28,6 +28,7 @@ from podium.framework.handle import Driver, Preemptor
 from podium.kube import KINDS, Condition, KubeObject, Pod, PodGroup, decode_json
 from podium.plugins import load_registry
 from podium.testing.memory_writer import MemoryWriter
+from tools.kit.real_rules import REAL_RULES
 from tools.parity.api_objects import Creator
 from tools.parity.dice import Obj
 from tools.parity.gen_groups import GATES, GroupPlan, make_groups
@@ -246,10 +247,10 @@ class _Recorder(MemoryWriter):
 
 def podium_decisions(objects: Sequence[Obj], plan: GroupPlan) -> GroupDecisions:
     registry = load_registry()
-    gates = read_gates([",".join(f"{gate}=true" for gate in plan.gates)]).gates
+    gates = read_gates([",".join(f"{gate}=true" for gate in plan.gates)], REAL_RULES).gates
     recorder = _Recorder()
     scheduler = Scheduler(
-        default_config(registry, gates),
+        default_config(registry, REAL_RULES.with_gates(gates)),
         registry,
         Driver(
             clock=ManualClock(1_800_000_000.0),

@@ -21,6 +21,7 @@ from podium.kube.claim_status import claims_of_pod
 from podium.placement.devices import allocate
 from podium.placement.devices.uses import uses_of
 from podium.plugins import load_registry
+from tools.kit.real_rules import REAL_RULES
 from tools.parity.case import Case, without_chance
 from tools.parity.dice import Obj
 
@@ -117,6 +118,7 @@ def _explain_from(start: int, objects: list[KubeObject], pod: Pod, config: Sched
     handle = Handle(
         Driver(clock=SystemClock(), writer=engine.Unwritten(), rng=random.Random(0)),
         EngineState(cluster=cluster, nominator=nominator),
+        rules=config.rules,
     )
     sampling = Sampling(config.percentage_of_nodes_to_score, parity=True, next_start=start)
     return engine.explain_in(ProfileRuntime(profile, load_registry(), handle), pod, sampling)
@@ -128,7 +130,7 @@ def _decode(obj: Obj) -> KubeObject:
 
 @cache
 def _config(text: str) -> SchedulerConfig:
-    return load_config(text, "config.yaml", load_registry()).config
+    return load_config(text, "config.yaml", load_registry(), REAL_RULES).config
 
 
 def _device(use: dict[str, str]) -> str:

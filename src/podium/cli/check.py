@@ -11,11 +11,11 @@ import typer
 
 from podium.cli.console import echo, echo_json
 from podium.cli.errors import BAD_INPUT
-from podium.cli.options import FeatureGatesOption, Output, PluginOption
+from podium.cli.options import FeatureGatesOption, KubernetesVersionOption, Output, PluginOption
 
 if TYPE_CHECKING:
     from podium.config import ConfigProblem, LoadedConfig, Profile
-    from podium.config.feature_gates import Gates
+    from podium.kube.versions import Gates, VersionRules
 
 
 def check(
@@ -31,6 +31,7 @@ def check(
     ] = Output.TABLE,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
+    kubernetes_version: KubernetesVersionOption = None,
 ) -> None:
     """Check a KubeSchedulerConfiguration and show what it amounts to.
 
@@ -38,20 +39,22 @@ def check(
 
     Example: podium check scheduler.yaml -o yaml
     """
-    from podium.cli.configuration import gates_of, registry_with
+    from podium.cli.configuration import registry_with, rules_with
     from podium.cli.files import read_text
+    from podium.cli.kubernetes_version import given_rules
     from podium.config import ConfigError, load_config
     from podium.kube.printable import printable
+    from podium.kube.versions import NEWEST
 
     text, source = read_text(file)
     registry = registry_with(plugin)
-    gates = gates_of(feature_gates)
+    rules = rules_with(feature_gates, given_rules(kubernetes_version) or NEWEST)
     try:
-        loaded = load_config(text, source, registry, gates)
+        loaded = load_config(text, source, registry, rules)
     except ConfigError as error:
         problems = sorted(error.problems, key=lambda problem: (problem.line, problem.column))
         if output is Output.JSON:
-            _print_json(valid=False, problems=problems, warnings=[])
+            _print_json(rules, valid=False, problems=problems, warnings=[])
         else:
             for problem in problems:
                 echo(printable(str(problem)), err=output is Output.YAML)
@@ -63,7 +66,8 @@ def _show(loaded: "LoadedConfig", source: str, output: Output) -> None:
     from podium.config import to_dict, to_yaml
 
     if output is Output.JSON:
-        _print_json(valid=True, problems=[], warnings=loaded.warnings, config=to_dict(loaded.config))
+        config = loaded.config
+        _print_json(config.rules, valid=True, problems=[], warnings=loaded.warnings, config=to_dict(config))
         return
     for warning in loaded.warnings:
         echo(f"warning: {warning}", err=True)
@@ -95,8 +99,14 @@ def _print_profile(profile: "Profile", gates: "Gates") -> None:
 
 
 def _print_json(
-    valid: bool, problems: "Sequence[ConfigProblem]", warnings: "Sequence[ConfigProblem]", **more: Any
+    rules: "VersionRules",
+    *,
+    valid: bool,
+    problems: "Sequence[ConfigProblem]",
+    warnings: "Sequence[ConfigProblem]",
+    **more: Any,
 ) -> None:
 
-    report = {"valid": valid, "problems": problems, "warnings": warnings, **more}
+    state = {"kubernetesVersion": str(rules)}
+    report = {"state": state, "valid": valid, "problems": problems, "warnings": warnings, **more}
     echo_json(report)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from podium.cli.console import echo
 from podium.cli.files import read_text
 from podium.config import SchedulerConfig, default_config, load_config
-from podium.config.feature_gates import Gates, read_gates
+from podium.config.feature_gates import read_gates
+from podium.kube.versions import NEWEST, VersionRules
 
 if TYPE_CHECKING:
     from podium.framework import Plugin
@@ -25,30 +26,33 @@ def read_config(
     file: str | None,
     plugins: Sequence[str] | None = None,
     feature_gates: list[str] | None = None,
+    rules: VersionRules = NEWEST,
     *,
     again: bool = False,
+    quiet: bool = False,
 ) -> Configured:
     """Loads the plugins of `--plugin` and the file, and prints its warnings.
 
     Without a file, the plugins that are named are enabled beside those of the default profile. With `again`, they are
-    loaded from their source as it is now. Raises ConfigError with everything that is wrong with the file.
+    loaded from their source as it is now; `quiet` leaves warnings out. Raises ConfigError with everything that is
+    wrong.
     """
     registry, named = registry_and_named(plugins, again=again)
-    gates = gates_of(feature_gates)
+    rules = rules_with(feature_gates, rules, quiet=quiet)
     if file is None:
-        return Configured(default_config(registry, gates, beside=named), registry)
-    settings, warnings = load_config(*read_text(file), registry, gates)
-    for warning in warnings:
+        return Configured(default_config(registry, rules, beside=named), registry)
+    settings, warnings = load_config(*read_text(file), registry, rules)
+    for warning in () if quiet else warnings:
         echo(f"warning: {warning}", err=True)
     return Configured(settings, registry)
 
 
-def gates_of(feature_gates: list[str] | None) -> Gates:
-    """The gates that `--feature-gates` switches on; prints what Podium cannot switch."""
-    gates, warnings = read_gates(feature_gates or ())
-    for warning in warnings:
+def rules_with(feature_gates: list[str] | None, rules: VersionRules, *, quiet: bool = False) -> VersionRules:
+    """The rules with the gates that `--feature-gates` switches; prints what Podium cannot switch."""
+    gates, warnings = read_gates(feature_gates or (), rules)
+    for warning in () if quiet else warnings:
         echo(f"warning: {warning}", err=True)
-    return gates
+    return rules.with_gates(gates)
 
 
 def registry_with(extra: Sequence[str] | None) -> "PluginRegistry":

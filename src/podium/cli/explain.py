@@ -1,5 +1,6 @@
 """Reads the options of `podium explain`: where would this pod go and why, or why does it go nowhere?"""
 
+from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from podium.cli.options import (
     ContextOption,
     FeatureGatesOption,
     KubeconfigOption,
+    KubernetesVersionOption,
     NamespaceOption,
     Output,
     PluginOption,
@@ -66,6 +68,7 @@ def explain(
     ] = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
+    kubernetes_version: KubernetesVersionOption = None,
     scheduler: SchedulerOption = None,
     parity: Annotated[
         bool, typer.Option("--parity", help="Stop looking for nodes where kube-scheduler would (from 100 nodes on).")
@@ -87,8 +90,8 @@ def explain(
     Example: podium explain -A
     """
     from podium.cli.configuration import read_config
-    from podium.cli.judging import ExplainOptions, enabled_in, of_cluster, of_files
-    from podium.config import default_config
+    from podium.cli.judging import ExplainOptions, of_cluster, of_files
+    from podium.cli.kubernetes_version import first_for_some_minor, given_rules
 
     if cluster and (kubeconfig or context or scheduler):
         other = "--scheduler names a running scheduler" if scheduler else "--kubeconfig a live cluster"
@@ -99,10 +102,21 @@ def explain(
         raise InputError("-w watches the live cluster: leave out --from and -f")
     if scheduler and config:
         raise InputError("--scheduler reads the configuration of a running scheduler: leave out --config")
-    configured = read_config(config, plugin, feature_gates)
-    tried = enabled_in(configured.settings) - enabled_in(default_config(configured.registry)) if plugin else frozenset()
+    rules = given_rules(kubernetes_version)
+    first = first_for_some_minor(rules, lambda each: read_config(config, plugin, feature_gates, each))
     options = ExplainOptions(
-        pod, every, namespace, more or [], configured, config is not None, tried, scheduler, parity, verbose
+        pod=pod,
+        every=every,
+        namespace=namespace,
+        more=more or [],
+        configure=cache(lambda each: read_config(config, plugin, feature_gates, each, quiet=True)),
+        rules=rules,
+        config_given=config is not None,
+        kubeconfig_of_config=first.settings.client_connection.kubeconfig,
+        tries_plugins=bool(plugin),
+        scheduler=scheduler,
+        parity=parity,
+        verbose=verbose,
     )
     if watch:
         _watch(options, kubeconfig, context, output)

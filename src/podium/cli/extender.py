@@ -8,7 +8,7 @@ import typer
 from podium.cli.commands import Commands
 from podium.cli.errors import InputError
 from podium.cli.extender_manifest import agent_names, manifest
-from podium.cli.options import ContextOption, KubeconfigOption, PluginOption
+from podium.cli.options import ContextOption, KubeconfigOption, KubernetesVersionOption, PluginOption
 from podium.cli.serving_options import LogFormatOption, check_choice, run_to_end
 
 LEVELS = {
@@ -62,6 +62,7 @@ def extender(
         typer.Option("--config", metavar="FILE", help="A KubeSchedulerConfiguration with the plugins' arguments."),
     ] = None,
     plugin: PluginOption = None,
+    kubernetes_version: KubernetesVersionOption = None,
     max_body: Annotated[
         int, typer.Option("--max-body", metavar="MB", min=1, help="The largest request, in MB; larger ones get 413.")
     ] = 256,
@@ -94,6 +95,7 @@ def extender(
         return
     from podium.cli.configuration import registry_with
     from podium.cli.files import read_text
+    from podium.cli.kubernetes_version import given_rules
     from podium.client import load_access
     from podium.extender.agents import choose
     from podium.extender.run import ExtenderOptions
@@ -108,6 +110,7 @@ def extender(
         ports=_ports(port, ports, len(chosen)),
         bind_address=bind_address,
         config=None if config is None else read_text(config),
+        rules=given_rules(kubernetes_version),
         bind=bind,
         max_body=max_body * MEGABYTE,
         tls_cert_file=tls_cert_file,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from podium.cli.errors import InputError
 
 if TYPE_CHECKING:
-    from podium.kube import KubeObject
+    from podium.kube import Decoded, KubeObject
 
 STDIN = "-"
 SAMPLE = "sample:"
@@ -55,14 +55,16 @@ def writing(target: str | Path) -> Iterator[None]:
         raise InputError(f"{error.filename or target}: cannot be written: {error.strerror or error}") from None
 
 
-def read_objects(files: Iterable[str]) -> "tuple[list[KubeObject], Counter[str]]":
-    """The objects of all files in order, and how many of which other kinds were passed over."""
-    from podium.kube import decode_documents
+def read_objects(files: Iterable[str]) -> "Decoded":
+    """The objects of all files in order, how many of which other kinds were passed over, and the API's version."""
+    from podium.kube import Decoded, decode_documents
 
     objects: list[KubeObject] = []
     skipped: Counter[str] = Counter()
+    server_version = ""
     for file in files:
         decoded = decode_documents(*read_text(file))
         objects += decoded.objects
         skipped += decoded.skipped
-    return objects, skipped
+        server_version = decoded.server_version or server_version
+    return Decoded(objects, skipped, server_version)

@@ -17,7 +17,7 @@ from podium.cli.errors import InputError
 if TYPE_CHECKING:
     from podium.client import Access
     from podium.config import Registry, SchedulerConfig
-    from podium.config.feature_gates import Gates
+    from podium.kube.versions import VersionRules
 
 PATIENCE: Final = 10.0
 """Seconds for an answer."""
@@ -26,6 +26,7 @@ PATIENCE: Final = 10.0
 class _Ours(msgspec.Struct, rename="camel"):
     leads: bool = True
     feature_gates: list[str] = []
+    kubernetes_version: str = ""
     plugins: dict[str, str] = {}
     explains: bool = False
 
@@ -68,7 +69,7 @@ def ask(access: "Access", path: str, parameters: Mapping[str, str] | None = None
         raise NoAnswerError(f"{access.server}{path} cannot be read: {error}") from None
 
 
-def in_charge_at(access: "Access", registry: "Registry", gates: "Gates", *, named: bool) -> InCharge | None:
+def in_charge_at(access: "Access", registry: "Registry", rules: "VersionRules", *, named: bool) -> InCharge | None:
     """What the scheduler at an address runs with; None where none answers or another one leads. One that was `named`
     with --scheduler has to answer."""
     from podium.client import ClientError
@@ -77,7 +78,7 @@ def in_charge_at(access: "Access", registry: "Registry", gates: "Gates", *, name
         page = _page(ask(access, "/configz"))
         if not named and not page.podium.leads:
             return None
-        return read_in_charge(page.componentconfig, page.podium, registry, gates)
+        return read_in_charge(page.componentconfig, page.podium, registry, rules)
     except (NoAnswerError, ClientError) as error:
         if named:
             raise InputError(f"--scheduler {access.server}: {error}; give its configuration with --config") from None
@@ -93,15 +94,18 @@ def _page(answer: Any) -> _Page:
         raise NoAnswerError("its /configz is not that of a Podium") from None
 
 
-def read_in_charge(written: dict[str, Any], ours: _Ours, registry: "Registry", gates: "Gates") -> InCharge:
+def read_in_charge(written: dict[str, Any], ours: _Ours, registry: "Registry", rules: "VersionRules") -> InCharge:
     """The configuration without the plugins that are not known here; raises NoAnswerError where it cannot be used."""
     from podium.config import ConfigError, load_config
-    from podium.config.feature_gates import Gate
+    from podium.kube.versions import KNOWN, Gate
 
-    on = gates or frozenset(gate for gate in Gate if gate in ours.feature_gates)
+    if rules.gates == rules.table.on_by_default:  # nothing else was asked for
+        on = [gate for gate in Gate if gate in ours.feature_gates]
+        known = KNOWN.get(ours.kubernetes_version)
+        rules = rules.and_gates(*on) if known is None else known.with_gates(on)
     try:
         missing = _take_out_unknown(written, ours, registry)
-        settings = load_config(json.dumps(written), "its configuration", registry, on).config
+        settings = load_config(json.dumps(written), "its configuration", registry, rules).config
     except ConfigError as error:
         problem = error.problems[0]
         raise NoAnswerError(f"its configuration cannot be used here: {problem.path}: {problem.message}") from None

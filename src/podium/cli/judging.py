@@ -4,12 +4,13 @@ A live pod is judged with what the scheduler in charge runs with, where that can
 warning of the answer: plugins, extenders, measured load, and a scheduler that said something else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from podium.cli.console import echo
 from podium.cli.errors import InputError
+from podium.cli.kubernetes_version import rules_at, rules_of_dump
 from podium.cli.live_cluster import HOW_TO_DUMP, ask_cluster, cluster_access, scheduler_access
 from podium.cli.target import NamedPod, find_pod, target_of
 from podium.engine.explain import Explanation, Outcome, UnknownProfileError, explain, explain_waiting
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from podium.client import Access
     from podium.config import SchedulerConfig
     from podium.framework.plugin_failures import PluginFailure
-    from podium.kube import KubeObject, Pod
+    from podium.kube import Decoded, KubeObject, Pod
+    from podium.kube.versions import VersionRules
     from podium.load.readings import LoadSource
     from podium.run.last_event import PodEvent
 
@@ -37,10 +39,14 @@ class ExplainOptions(NamedTuple):
     every: bool
     namespace: str | None
     more: list[str]
-    configured: "Configured"
+    configure: "Callable[[VersionRules], Configured]"
+    """Reads configuration and plugins, once it is known by which rules they count."""
+    rules: "VersionRules | None"
+    """Those of --kubernetes-version."""
     config_given: bool
-    tried: frozenset[str]
-    """Plugins of --plugin that are enabled beside the default ones."""
+    kubeconfig_of_config: str
+    tries_plugins: bool
+    """Whether plugins of --plugin are enabled beside the default ones."""
     scheduler: str | None
     parity: bool
     verbose: bool
@@ -70,10 +76,11 @@ def of_files(options: ExplainOptions, files: list[str]) -> Explained:
     from podium.load.readings import GivenLoad
 
     target = _target(options, "default")
-    known = _read_files(files, options.more, options.verbose)
+    known, _, server_version = _read_files(files, options.more, options.verbose)
     objects, given = _with_given(options, known, "the files")
     load = GivenLoad()
-    answer = _judged(options, objects, given, target, options.configured, load, "the files")
+    configured = options.configure(options.rules or rules_of_dump(server_version))
+    answer = _judged(options, objects, given, target, configured, load, "the files")
     if load.followed:
         series = sorted({str(getattr(each, "query", each)) for each in load.followed})
         named = ", ".join(series[:NAMED]) + (f" and {len(series) - NAMED} more" if len(series) > NAMED else "")
@@ -85,15 +92,17 @@ def of_cluster(options: ExplainOptions, kubeconfig: str | None, context: str | N
     """Judge on the live cluster, with what its scheduler runs with."""
     from podium.cli.in_charge import in_charge_at
 
-    settings, registry = options.configured
-    access = cluster_access(kubeconfig or settings.client_connection.kubeconfig or None, context)
+    access = cluster_access(kubeconfig or options.kubeconfig_of_config or None, context)
+    configured = options.configure(options.rules or rules_at(access))
+    registry = configured.registry
     at = scheduler_access(kubeconfig, context, options.scheduler) if options.scheduler else access
     found = None
     if not options.config_given:
-        found = in_charge_at(at, registry, settings.gates, named=options.scheduler is not None)
-        if found is not None and not options.tried <= enabled_in(found.settings):
+        found = in_charge_at(at, registry, configured.settings.rules, named=options.scheduler is not None)
+        if found is not None and options.tries_plugins and not _tried(configured) <= enabled_in(found.settings):
             found = None  # the question is what a plugin would do that the scheduler does not run with
-    configured = options.configured if found is None else options.configured._replace(settings=found.settings)
+    if found is not None:
+        configured = configured._replace(settings=found.settings)
     target = _target(options, access.namespace)
 
     def choose(objects: "Sequence[KubeObject]") -> "Pod | None":
@@ -122,6 +131,14 @@ def of_cluster(options: ExplainOptions, kubeconfig: str | None, context: str | N
     if event is not None:
         _compare(answer.explanations[0], event, advice or ("" if found is not None else _HOW))
     return answer
+
+
+def _tried(configured: "Configured") -> frozenset[str]:
+    """Plugins of --plugin that are enabled beside the default ones."""
+    from podium.config import default_config
+
+    settings, registry = configured
+    return enabled_in(settings) - enabled_in(default_config(registry, settings.rules))
 
 
 def enabled_in(settings: "SchedulerConfig") -> frozenset[str]:
@@ -242,16 +259,16 @@ def _others(objects: "list[KubeObject]", settings: "SchedulerConfig") -> list[st
     return [f"left out: {pods} for another scheduler ({', '.join(sorted(set(others)))})"]
 
 
-def _read_files(files: list[str], more: list[str], verbose: bool) -> "list[KubeObject]":
+def _read_files(files: list[str], more: list[str], verbose: bool) -> "Decoded":
     from podium.cli.files import STDIN, read_objects
 
     if [*files, *more].count(STDIN) > 1:
         raise InputError('standard input can be read only once: give "-" once')
-    objects, skipped = read_objects(files)
-    if not objects:
+    decoded = read_objects(files)
+    if not decoded.objects:
         raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
-    _print_skipped(skipped, verbose)
-    return objects
+    _print_skipped(decoded.skipped, verbose)
+    return decoded
 
 
 def _with_given(
@@ -262,7 +279,7 @@ def _with_given(
     from podium.kube.admission import as_admitted, with_claims_made
 
     more = options.more
-    given, skipped = read_objects(more)
+    given, skipped, _ = read_objects(more)
     objects, given = as_admitted(objects, given, origin), as_admitted(given, objects, origin)
     given = with_claims_made(given, objects)
     _print_skipped(skipped, options.verbose)

@@ -14,7 +14,7 @@ from podium.cli.commands import Commands
 from podium.cli.console import echo
 from podium.cli.errors import InputError
 from podium.cli.manifest_options import ImageOption, NameOption, PlaceOption, print_manifest
-from podium.cli.options import FeatureGatesOption, PluginOption
+from podium.cli.options import FeatureGatesOption, KubernetesVersionOption, PluginOption
 
 ConfigOption = Annotated[
     str | None,
@@ -41,6 +41,7 @@ def manifest(
     config: ConfigOption = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
+    kubernetes_version: KubernetesVersionOption = None,
     name: NameOption = "podium",
     namespace: PlaceOption = "kube-system",
     image: ImageOption = "",
@@ -55,7 +56,7 @@ def manifest(
         return
     if not config:
         raise InputError("say what is to run: podium manifest run [--config FILE], or extender, annotate, controller")
-    run(config, plugin, feature_gates, name, namespace, image, shadow, service_monitor)
+    run(config, plugin, feature_gates, kubernetes_version, name, namespace, image, shadow, service_monitor)
 
 
 @app.command()
@@ -63,6 +64,7 @@ def run(
     config: ConfigOption = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
+    kubernetes_version: KubernetesVersionOption = None,
     name: NameOption = "podium",
     namespace: PlaceOption = "kube-system",
     image: ImageOption = "",
@@ -75,19 +77,22 @@ def run(
 
     Example: podium manifest run --config scheduler.yaml | kubectl apply -f -
     """
-    from podium.cli.configuration import gates_of, registry_and_named
+    from podium.cli.configuration import registry_and_named, rules_with
     from podium.cli.files import read_text
+    from podium.cli.kubernetes_version import given_rules
     from podium.config import default_config, load_config
+    from podium.kube.versions import NEWEST
     from podium.manifests.objects import IMAGE
     from podium.manifests.run import RunSettings, without_kubeconfig
     from podium.manifests.run import manifest as objects_of
 
     registry, named = registry_and_named(plugin)
-    gates = gates_of(feature_gates)
-    text, resolved = None, default_config(registry, gates, beside=named)
+    given = given_rules(kubernetes_version)
+    rules = rules_with(feature_gates, given or NEWEST)
+    text, resolved = None, default_config(registry, rules, beside=named)
     if config is not None:
         text, source = read_text(config)
-        resolved, warnings = load_config(text, source, registry, gates)
+        resolved, warnings = load_config(text, source, registry, rules)
         if path := resolved.client_connection.kubeconfig:
             text = without_kubeconfig(text, path)
             reason = "a pod has no such file; it has its service account"
@@ -95,7 +100,9 @@ def run(
         for warning in warnings:
             echo(f"warning: {warning}", err=True)
     options, files = _mounted(plugin or [])
-    settings = RunSettings(name, namespace, image or IMAGE, shadow, service_monitor, options, files)
+    settings = RunSettings(
+        name, namespace, image or IMAGE, shadow, service_monitor, options, files, "" if given is None else str(given)
+    )
     print_manifest(objects_of(resolved, text, registry, settings), image)
 
 

@@ -34,6 +34,15 @@ FeatureGatesOption = Annotated[
     ),
 ]
 
+KubernetesVersionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--kubernetes-version",
+        metavar="1.35|1.36|1.37",
+        help="Decide as the kube-scheduler of this minor; else of the API server's, or the newest.",
+    ),
+]
+
 KubeconfigOption = Annotated[
     str | None,
     typer.Option("--kubeconfig", metavar="FILE", help="Else $KUBECONFIG, ~/.kube/config, or what a pod is given."),

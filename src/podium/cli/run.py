@@ -12,6 +12,7 @@ from podium.cli.options import (
     ContextOption,
     FeatureGatesOption,
     KubeconfigOption,
+    KubernetesVersionOption,
     PluginOption,
     QosPortOption,
     option_groups,
@@ -27,6 +28,7 @@ from podium.cli.serving_options import (
 
 if TYPE_CHECKING:
     from podium.config import SchedulerConfig
+    from podium.kube.versions import VersionRules
 
 APPLIED = "kube-scheduler's flags"
 
@@ -69,6 +71,7 @@ def run(
     ] = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
+    kubernetes_version: KubernetesVersionOption = None,
     leader: LeaderFlags,
     endpoints: ServingFlags,
     qos_port: QosPortOption = 10000,
@@ -91,7 +94,8 @@ def run(
 
     Example: podium run --config scheduler.yaml --kubeconfig ~/.kube/config
     """
-    from podium.cli.configuration import read_config
+    from podium.cli.configuration import Configured, read_config
+    from podium.cli.kubernetes_version import first_for_some_minor, given_rules
     from podium.client import load_access
     from podium.config.flags import with_leader_flags, with_other_flags
     from podium.run.assembly import RunOptions
@@ -103,16 +107,28 @@ def run(
     flags = leader.given()
     flags["leader-elect-resource-lock"] = applied.get("leader-elect-resource-lock")
     serving = endpoints.checked(typed, applied.get("tls-min-version", ""))
-    written, registry = read_config(config, plugin, feature_gates)
-    settings, warnings = with_other_flags(with_leader_flags(written, flags), applied, beside_file=config is not None)
-    for warning in warnings:
-        echo(f"warning: {warning}", err=True)
+    rules = given_rules(kubernetes_version)
+
+    def configured(rules: "VersionRules", *, quiet: bool = False) -> "Configured":
+        written, registry = read_config(config, plugin, feature_gates, rules, quiet=quiet)
+        written = with_leader_flags(written, flags)
+        settings, warnings = with_other_flags(written, applied, beside_file=config is not None)
+        for warning in () if quiet else warnings:
+            echo(f"warning: {warning}", err=True)
+        return Configured(settings, registry)
+
+    settings, registry = first_for_some_minor(rules, configured)
     if file := applied.get("write-config-to"):
         _write(settings, file)
         return
     access = load_access(kubeconfig or settings.client_connection.kubeconfig or None, context=context, master=master)
     pages = {"qos": PageAddress(qos_port, qos_address, "--qos-port")}
-    options = RunOptions(shadow=shadow, serving=serving, pages=pages)
+    options = RunOptions(
+        shadow=shadow,
+        serving=serving,
+        pages=pages,
+        configure=None if rules else lambda found: configured(found, quiet=True).settings,
+    )
     raise typer.Exit(run_to_end(run_scheduler(settings, registry, access, options)))
 
 

@@ -43,7 +43,7 @@ def show_waiting(
 def _data(explanation: "Explanation", known: Mapping[str, Any]) -> dict[str, Any]:
     data = explanation.to_data()
     return {
-        **{name: data[name] for name in ("pod", "profile", "selected", "message", "preemption")},
+        **{name: data[name] for name in ("pod", "profile", "selected", "message", "preemption", "kubernetesVersion")},
         "verdict": verdict(explanation),
         **{name: known.get(name) for name in ("position", "queue", "attempts", "since", "nextTry")},
         **({"warnings": data["warnings"]} if "warnings" in data else {}),

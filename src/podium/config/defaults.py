@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from podium.config.feature_gates import NO_GATES, Gate, Gates
 from podium.config.points import Point
 from podium.config.registry import PluginType
 from podium.config.types import (
@@ -28,6 +27,7 @@ from podium.config.types import (
     PluginSet,
     SchedulerProfile,
 )
+from podium.kube.versions import NEWEST, Gate, VersionRules
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -42,8 +42,8 @@ DEFAULT_PLUGINS = Plugins(
         enabled=(
             PluginEntry(name="SchedulingGates"),
             PluginEntry(name="PrioritySort"),
-            PluginEntry(name="NodeUnschedulable"),
             PluginEntry(name="NodeName"),
+            PluginEntry(name="NodeUnschedulable"),
             PluginEntry(name="TaintToleration", weight=3),
             PluginEntry(name="NodeAffinity", weight=2),
             PluginEntry(name="NodePorts"),
@@ -74,19 +74,26 @@ _GATED_PLUGINS = {
 """What the default set ends with while a gate is on."""
 
 
-def default_plugins(gates: Gates) -> Plugins:
-    """The default set with these gates on."""
-    gated = [entry for gate, entries in _GATED_PLUGINS.items() if gate in gates for entry in entries]
-    return Plugins(multi_point=PluginSet(enabled=(*DEFAULT_PLUGINS.multi_point.enabled, *gated)))
+def default_plugins(rules: VersionRules) -> Plugins:
+    """The default set of a Kubernetes minor, with what its gates add."""
+    gated = [entry for gate, entries in _GATED_PLUGINS.items() if gate in rules.gates for entry in entries]
+    entries = {entry.name: entry for entry in DEFAULT_PLUGINS.multi_point.enabled}
+    if not rules.declared_features:
+        del entries["NodeDeclaredFeatures"]
+    names = list(entries)
+    if not rules.node_name_first:
+        names.remove("NodeName")
+        names.insert(names.index("NodeUnschedulable") + 1, "NodeName")
+    return Plugins(multi_point=PluginSet(enabled=(*(entries[name] for name in names), *gated)))
 
 
-def with_defaults(config: KubeSchedulerConfiguration, gates: Gates = NO_GATES) -> KubeSchedulerConfiguration:
+def with_defaults(config: KubeSchedulerConfiguration, rules: VersionRules = NEWEST) -> KubeSchedulerConfiguration:
     """The configuration with nothing left open except `percentageOfNodesToScore`, where unset means something."""
     profiles = config.profiles or (SchedulerProfile(),)
     if len(profiles) == 1 and profiles[0].scheduler_name is None:
         # With several profiles each must say its name; validation asks for it.
         profiles = (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME),)
-    contention, defaults = config.enable_contention_profiling, default_plugins(gates)
+    contention, defaults = config.enable_contention_profiling, default_plugins(rules)
     return replace(
         config,
         profiles=tuple(replace(each, plugins=merge_plugins(defaults, each.plugins)) for each in profiles),

@@ -2,7 +2,7 @@
 
     text → values with their positions → typed, strictly → defaults → rules → extension points filled
 
-`v1` is the only version kube-scheduler v1.36 knows. Files of its predecessor `v1beta3` are still about; the fields are
+`v1` is the only version that kube-scheduler knows. Files of its predecessor `v1beta3` are still about; the fields are
 the same, so they are read as v1, with a warning.
 """
 
@@ -16,7 +16,6 @@ from podium.config.advice import advise
 from podium.config.arguments import decode_arguments
 from podium.config.build import build
 from podium.config.defaults import beside_defaults, with_defaults
-from podium.config.feature_gates import NO_GATES, Gates
 from podium.config.field import FieldError, FieldPath, Wrong, quoted
 from podium.config.positions import ConfigDocument, MalformedConfigError, Position, Repeated, parse
 from podium.config.problems import REPEATED, ConfigError, ConfigProblem, Findings
@@ -25,6 +24,7 @@ from podium.config.resolved import SchedulerConfig
 from podium.config.strict import Mistake, decode
 from podium.config.types import API_VERSION, GROUP, KIND, KubeSchedulerConfiguration
 from podium.config.validate import REMOVED_HINT, validate
+from podium.kube.versions import NEWEST, VersionRules
 
 OLDER_VERSION = f"{GROUP}/v1beta3"
 _ROOT = FieldPath()
@@ -37,7 +37,7 @@ class LoadedConfig(NamedTuple):
     warnings: list[ConfigProblem]
 
 
-def load_config(text: str, source: str, registry: Registry, gates: Gates = NO_GATES) -> LoadedConfig:
+def load_config(text: str, source: str, registry: Registry, rules: VersionRules = NEWEST) -> LoadedConfig:
     """Loads a file's text; `source` is the file name for messages. Raises ConfigError with every problem found."""
     try:
         document = parse(text)
@@ -46,24 +46,28 @@ def load_config(text: str, source: str, registry: Registry, gates: Gates = NO_GA
     findings = Findings(source, document)
     fields = _fields_of_a_configuration(document, registry, findings)
     written = _decode(fields, document, findings)
-    return _finish(written, registry, findings, gates)
+    return _finish(written, registry, findings, rules)
 
 
-def default_config(registry: Registry, gates: Gates = NO_GATES, beside: Sequence[PluginType] = ()) -> SchedulerConfig:
+def default_config(
+    registry: Registry, rules: VersionRules = NEWEST, beside: Sequence[PluginType] = ()
+) -> SchedulerConfig:
     """What kube-scheduler runs without a file; with plugins beside its own, where some are given."""
     written = convert(beside_defaults(beside), KubeSchedulerConfiguration) if beside else KubeSchedulerConfiguration()
-    return _finish(written, registry, Findings("the default configuration"), gates).config
+    return _finish(written, registry, Findings("the default configuration"), rules).config
 
 
-def _finish(written: KubeSchedulerConfiguration, registry: Registry, findings: Findings, gates: Gates) -> LoadedConfig:
+def _finish(
+    written: KubeSchedulerConfiguration, registry: Registry, findings: Findings, rules: VersionRules
+) -> LoadedConfig:
     args = decode_arguments(written, registry, findings)
     advise(written, registry, findings)
-    defaulted = with_defaults(written, gates)
+    defaulted = with_defaults(written, rules)
     for error in validate(defaulted, args):
         findings.invalid(error, _advice(error, defaulted), _own_words(error, defaulted))
     config = build(defaulted, written, args, registry, findings)
     findings.raise_if_any()
-    return LoadedConfig(replace(config, gates=gates), findings.warnings)
+    return LoadedConfig(replace(config, rules=rules), findings.warnings)
 
 
 def _fields_of_a_configuration(document: ConfigDocument, registry: Registry, findings: Findings) -> dict[str, Any]:

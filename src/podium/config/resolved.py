@@ -6,10 +6,10 @@ import msgspec
 import yaml
 
 from podium.config.durations import encode_hook
-from podium.config.feature_gates import NO_GATES, Gates
 from podium.config.points import Point
 from podium.config.types import API_VERSION, KIND, ClientConnection, ExtenderConfig, LeaderElection, Plugins, PluginSet
 from podium.kube.nulls import without_null_fields
+from podium.kube.versions import NEWEST, Gates, VersionRules
 
 POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION = 300.0
 """Seconds a pod may be unschedulable before it is tried again, though nothing has woken it."""
@@ -41,8 +41,13 @@ class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):
     delay_cache_until_active: bool
     extenders: tuple[ExtenderConfig, ...]  # in the order of the file
     profiles: tuple[Profile, ...]
-    gates: Gates = NO_GATES  # those of kube-scheduler's feature gates that are on
+    rules: VersionRules = NEWEST  # of the Kubernetes minor it decides as, with its feature gates
     pod_max_in_unschedulable_seconds: float = POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION  # a flag sets it, no file
+
+    @property
+    def gates(self) -> Gates:
+        """The feature gates of kube-scheduler that are on."""
+        return self.rules.gates
 
     @property
     def request_limits(self) -> tuple[float, int]:

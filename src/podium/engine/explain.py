@@ -97,11 +97,14 @@ class Explanation:
     """Why the scheduler in charge may decide differently: what was not known here."""
     nominated: str = ""
     """The node that is set aside for the pod, where it was judged alone because it takes the pod."""
+    kubernetes_version: str = ""
+    """The Kubernetes minor by whose rules the pod was judged."""
 
     def to_data(self) -> dict[str, Any]:
         """Plain data for JSON or YAML."""
         data = asdict(self)
         del data["preemption_ties"], data["outcome"], data["nominated"]
+        data["kubernetesVersion"] = data.pop("kubernetes_version")
         if self.gang is None:
             del data["gang"]
         for name in ("notes", "warnings"):
@@ -192,7 +195,7 @@ def handle_for_trial(
             cluster=build_cluster(objects, pod, {each.scheduler_name for each in config.profiles}, nominator),
             nominator=nominator,
         ),
-        gates=config.gates,
+        rules=config.rules,
     )
 
 
@@ -212,7 +215,10 @@ def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling, *, closely
     cluster = runtime.handle.cluster
 
     def verdict(outcome: Outcome, message: str | None = None, nodes: Sequence[NodeAnswer] = ()) -> Explanation:
-        return Explanation(pod.key, runtime.name, None, message, None, list(nodes), outcome=outcome)
+        version = str(runtime.handle.rules)
+        return Explanation(
+            pod.key, runtime.name, None, message, None, list(nodes), outcome=outcome, kubernetes_version=version
+        )
 
     try:
         held = runtime.run_pre_enqueue(pod, "")

@@ -68,6 +68,7 @@ class Scheduler:
         parity: bool = False,
         on_group_condition: OnCondition = lambda _group, _condition: None,
     ) -> None:
+        self.rules = config.rules
         report, clock, timer = driver.report, driver.clock, driver.timer
         on_failure = driver.on_failure or (lambda failure: report(str(failure)))
         launch = driver.launch or run_at_once
@@ -97,7 +98,7 @@ class Scheduler:
         self.answer_cache = AnswerCache()
         self.profiles: dict[str, ProfileRuntime] = {}
         for profile in config.profiles:
-            handle = Handle(driver, state, gates=config.gates)
+            handle = Handle(driver, state, rules=config.rules)
             self.profiles[profile.scheduler_name] = ProfileRuntime(profile, registry, handle)
         asks_extenders = bool(driver.extenders or config.extenders)
         batches = {name: Batch(runtime, clock, extenders=asks_extenders) for name, runtime in self.profiles.items()}

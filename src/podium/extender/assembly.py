@@ -27,6 +27,7 @@ from podium.framework.plugin_failures import OnPluginFailure
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
 from podium.kube.documents import SETTINGS, read_yaml
+from podium.kube.versions import NEWEST, VersionRules
 from podium.load.readings import LoadSource
 
 PROFILE = "podium-extender"
@@ -42,6 +43,7 @@ def build_engine(
     clock: Clock,
     writer: BindingWriter,
     config: tuple[str, str] | None = None,
+    rules: VersionRules = NEWEST,
     rng: random.Random | None = None,
     load: LoadSource | None = None,
     experience: Experience | None = None,
@@ -53,7 +55,7 @@ def build_engine(
     profile: dict[str, Any] = {
         "schedulerName": PROFILE,
         "plugins": {"multiPoint": {"enabled": [{"name": name} for name in names], "disabled": [{"name": "*"}]}},
-        "pluginConfig": [] if config is None else plugin_config(*config, registry),
+        "pluginConfig": [] if config is None else plugin_config(*config, registry, rules),
     }
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -62,7 +64,7 @@ def build_engine(
     }
     text, source = msgspec.json.encode(document).decode(), "the agents" if config is None else config[1]
     return Scheduler(
-        load_config(text, source, registry).config,
+        load_config(text, source, registry, rules).config,
         registry,
         Driver(
             clock=clock,
@@ -77,9 +79,9 @@ def build_engine(
     )
 
 
-def plugin_config(text: str, source: str, registry: Registry) -> list[Any]:
+def plugin_config(text: str, source: str, registry: Registry, rules: VersionRules = NEWEST) -> list[Any]:
     """The arguments in a configuration file: `pluginConfig` of its first profile."""
-    load_config(text, source, registry)  # whatever is wrong with the file is said with its line
+    load_config(text, source, registry, rules)  # whatever is wrong with the file is said with its line
     profiles = read_yaml(text, source, SETTINGS).get("profiles") or [{}]
     found: list[Any] = profiles[0].get("pluginConfig") or []
     return found

@@ -24,6 +24,7 @@ from podium.extender.metrics import ExtenderMetrics
 from podium.extender.service import AgentContext
 from podium.framework.clock import Clock, SystemClock
 from podium.framework.plugin_failures import FirstFailures
+from podium.kube.versions import VersionRules
 from podium.load.sources import Telemetry
 from podium.serving.families import ReadFamily, counters
 from podium.serving.health import Check
@@ -42,6 +43,7 @@ def build_process(
     stack: AsyncExitStack,
     *,
     config: tuple[str, str] | None,
+    rules: VersionRules,
     bind: bool,
 ) -> ExtenderProcess:
     """All parts but the ports. Without `access` no cluster is watched."""
@@ -65,6 +67,7 @@ def build_process(
         clock=clock,
         writer=BindingWriter(client if bind else None),
         config=config,
+        rules=rules,
         rng=rng,
         load=telemetry,
         experience=experience,

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from podium.client import Access
+from podium.client import Access, Client
 from podium.client.credentials import RotatedFile
 from podium.config.registry import Registry
 from podium.extender.agents import Agent
@@ -20,9 +20,11 @@ from podium.extender.handler import ExtenderHandler, InFlightLimits
 from podium.extender.process import ExtenderProcess, build_process
 from podium.extender.routes import Routes
 from podium.extender.server import ExtenderServer
+from podium.kube.versions import NEWEST, VersionRules
 from podium.serving.certificate import CertificateError, certificate_of
 from podium.serving.environment import stop_on_signals
 from podium.serving.log import LOG
+from podium.serving.server_rules import ServerRules
 from podium.serving.tls import ServingTls
 
 PORT = 5401
@@ -40,6 +42,8 @@ class ExtenderOptions(NamedTuple):
     bind_address: str = "127.0.0.1"
     config: tuple[str, str] | None = None
     """The text of a file with plugins' arguments, and its name."""
+    rules: VersionRules | None = None
+    """Those of a Kubernetes minor; None: of the API server's, or the newest."""
     bind: bool = False
     max_body: int = MAX_BODY
     tls_cert_file: str = ""
@@ -56,7 +60,10 @@ async def run(agents: Sequence[Agent], registry: Registry, access: Access | None
     """Serve until a signal asks to stop. Without `access` no cluster is watched."""
     stop = stop_on_signals()
     async with AsyncExitStack() as stack:
-        process = build_process(agents, registry, access, stack, config=options.config, bind=options.bind)
+        rules = options.rules
+        if rules is None:
+            rules = NEWEST if access is None else await ServerRules(lambda: Client(access)).first()
+        process = build_process(agents, registry, access, stack, config=options.config, rules=rules, bind=options.bind)
         await _serve(process, options, stack)
         return await process.run(stop)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from podium.cluster import Cluster
-from podium.config.feature_gates import NO_GATES, Gates
 from podium.framework.clock import Clock
 from podium.framework.experience import Experience
 from podium.framework.extender import Extender
@@ -25,6 +24,7 @@ from podium.framework.waiting import DeviceWaits, WaitingPods
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, PodGroup, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.pod import ExtendedResourceRequestMapping
+from podium.kube.versions import NEWEST, VersionRules
 from podium.load.readings import LoadSource
 
 if TYPE_CHECKING:
@@ -149,7 +149,12 @@ class Handle:
     """One profile's way to the outside."""
 
     def __init__(
-        self, driver: Driver, state: EngineState, *, gates: Gates = NO_GATES, scheduler_name: str = "default-scheduler"
+        self,
+        driver: Driver,
+        state: EngineState,
+        *,
+        rules: VersionRules = NEWEST,
+        scheduler_name: str = "default-scheduler",
     ) -> None:
         self.cluster = state.cluster
         """The state of the cluster: nodes, pods and objects. It is read only."""
@@ -187,7 +192,9 @@ class Handle:
         """The extenders of the configuration."""
         self.pre_binding = state.pre_binding
         """Pods being prepared for binding, by uid: calling off what is under way, with the reason."""
-        self.gates = gates
+        self.rules = rules
+        """What the kube-scheduler of the Kubernetes minor does that those of others do not."""
+        self.gates = rules.gates
         """kube-scheduler's feature gates that are on."""
         self.launch: Callable[[Coroutine[Any, Any, None]], Any] = driver.launch or Coroutine.close
         """Let something run beside the decisions; what it awaits is awaited by the driver."""

@@ -40,6 +40,7 @@ from podium.kube.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from podium.kube.versions import version_in
 
 KubeObject = (
     Pod
@@ -108,10 +109,12 @@ class DecodeError(UserError, ValueError):
 
 
 class Decoded(NamedTuple):
-    """The objects of a file, and how many of which other kinds ("apps/v1 Deployment") were passed over."""
+    """The objects of a file, how many of which other kinds ("apps/v1 Deployment") were passed over, and the version
+    of the API server where the file says it: `serverVersion`, as `kubectl version -o json` has it."""
 
     objects: list[KubeObject]
     skipped: Counter[str]
+    server_version: str = ""
 
 
 def readable_version(kind: str) -> str | None:
@@ -160,22 +163,28 @@ def decode_documents(text: str | bytes, source: str) -> Decoded:
     """All objects in the text of a file called `source`, checked; raises DecodeError at the first that is wrong."""
     objects: list[KubeObject] = []
     skipped: Counter[str] = Counter()
+    server_version = ""
     try:
         for document in read_documents(text, source):
-            for part in _parts(document, source):
+            header = _header(document.data, document, "$", source)
+            server_version = version_in(header.server_version) or server_version
+            if server_version and header.kind is None and header.api_version is None:
+                continue  # what `kubectl version` printed
+            for part in _parts(header, document, source):
                 if part.type is None:
                     skipped[part.kind] += 1
                 else:
                     objects.append(_object(part, part.type, source))
     except DocumentError as error:
         raise DecodeError(str(error)) from None
-    return Decoded(objects, skipped)
+    return Decoded(objects, skipped, server_version)
 
 
 class _Header(msgspec.Struct, rename="camel"):
     api_version: str | None = None
     kind: str | None = None
     items: msgspec.Raw = msgspec.Raw(b"null")
+    server_version: Any = None
 
 
 _HEADER: Final = msgspec.json.Decoder(_Header)
@@ -209,8 +218,7 @@ class _Part(NamedTuple):
         return Document(data, None, line).line_of(path)
 
 
-def _parts(document: Document, source: str) -> Iterator[_Part]:
-    header = _header(document.data, document, "$", source)
+def _parts(header: _Header, document: Document, source: str) -> Iterator[_Part]:
     if header.kind is None or header.api_version is None:
         if document.json_fault is not None:
             raise document.json_fault

@@ -80,6 +80,6 @@ def _runtimes(
         handle = Handle(
             Driver(clock=SystemClock(), writer=Unwritten(), rng=random.Random(0), load=load, experience=experience),
             EngineState(cluster=Cluster()),
-            gates=config.gates,
+            rules=config.rules,
         )
         yield ProfileRuntime(profile, registry, handle)

@@ -52,6 +52,8 @@ class RunSettings(NamedTuple):
     """Options `--plugin` of the process: modules in the image, or files of CONFIG_FOLDER."""
     files: Mapping[str, str] = {}
     """Files of CONFIG_FOLDER beside the configuration."""
+    kubernetes_version: str = ""
+    """The minor by whose rules it decides; empty: the API server's."""
 
 
 def manifest(config: SchedulerConfig, text: str | None, registry: Registry, settings: RunSettings) -> list[JsonObject]:
@@ -121,8 +123,10 @@ def _container(config: SchedulerConfig, settings: RunSettings, files: Mapping[st
     lease = lease_of(config, settings.name).resource_name
     configured = [f"--config={CONFIG_FOLDER}/{CONFIG_FILE}"] if CONFIG_FILE in files else []
     arguments = ["run", *configured, "--log-format=json"]
-    if config.gates:
-        arguments.append(f"--feature-gates={','.join(f'{gate}=true' for gate in sorted(config.gates))}")
+    if settings.kubernetes_version:
+        arguments.append(f"--kubernetes-version={settings.kubernetes_version}")
+    if switched := config.rules.gates_switched:
+        arguments.append(f"--feature-gates={','.join(switched)}")
     if settings.shadow:
         arguments.append("--shadow")
     elif lease != config.leader_election.resource_name:

@@ -7,7 +7,8 @@ The lease and the events have a client of their own: neither may wait behind bin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from types import MappingProxyType
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from podium.client import Access, Client, WatchedExperience
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.kube import Node, Pod
+from podium.kube.versions import VersionRules
 from podium.load.metrics import load_metrics
 from podium.load.sources import Telemetry
 from podium.run.driver import LiveParts, LiveScheduler
@@ -34,7 +36,8 @@ from podium.serving.environment import ProcessEnvironment, stop_on_signals, this
 from podium.serving.events.recorder import EventRecorder
 from podium.serving.log import LOG
 from podium.serving.plugin_pages import PageAddress, serve_pages
-from podium.serving.process_loop import ProcessLoop, WatchingThread
+from podium.serving.process_loop import FINE, ProcessLoop, WatchingThread, cancel, first_ended
+from podium.serving.server_rules import ServerRules
 
 BUSY = 8
 """Bindings under way from which on events wait a while: they tell of what has happened, and bindings make it happen."""
@@ -50,6 +53,8 @@ class RunOptions(NamedTuple):
     """Whether the API server runs in this process, so that a pause of one is a pause of the other."""
     pages: Mapping[str, PageAddress] = MappingProxyType({})
     """Where pages of plugins are served, by their name; the others are served where they say."""
+    configure: Callable[[VersionRules], SchedulerConfig] | None = None
+    """Reads the configuration by the rules of the API server's minor; None: the rules are given."""
 
 
 def build_process(
@@ -200,10 +205,40 @@ async def serve_plugin_pages(process: SchedulerProcess, options: RunOptions, sta
 async def run(config: SchedulerConfig, registry: Registry, access: Access, options: RunOptions) -> int:
     """Run until a signal stops the process (0) or until the lease is lost (1)."""
     stop = stop_on_signals()
-    async with AsyncExitStack() as stack:
-        process = build_process(config, registry, access, options, stack)
-        dump_on_signal(process.live)
-        if options.serving.secure_port:
-            await serve_endpoints(process, options.serving, access, stack)
-        await serve_plugin_pages(process, options, stack)
-        return await process.run(stop)
+    server = ServerRules(lambda: Client(access, user_agent=options.user_agent))
+    if options.configure is not None:
+        async with AsyncExitStack() as stack:  # what cannot be built is said before the server is asked
+            build_process(config, registry, access, options, stack)
+        config = options.configure(await server.first())
+    while True:
+        async with AsyncExitStack() as stack:
+            process = build_process(config, registry, access, options, stack)
+            dump_on_signal(process.live)
+            if options.serving.secure_port:
+                await serve_endpoints(process, options.serving, access, stack)
+            await serve_plugin_pages(process, options, stack)
+            if options.configure is None:
+                return await process.run(stop)
+            before, ended = config.rules, asyncio.Event()
+            ending = asyncio.create_task(_end_for_other_rules(process, server, stop, ended))
+            try:
+                code = await process.run(ended)
+            finally:
+                await cancel((ending,))
+        if stop.is_set() or code != FINE:
+            return code
+        config = options.configure(server.rules)
+        LOG.info("the API server is of another minor now: deciding as Kubernetes %s, not %s", config.rules, before)
+
+
+async def _end_for_other_rules(
+    process: SchedulerProcess, server: ServerRules, stop: asyncio.Event, ended: asyncio.Event
+) -> None:
+    """Have a process end in good order: when all shall stop, or when it decides by rules that no longer count."""
+    stopping = asyncio.create_task(stop.wait())
+    changing = asyncio.create_task(server.changed(process.live.informers.by_kind))
+    try:
+        await first_ended((stopping, changing))
+    finally:
+        ended.set()
+        await cancel((stopping, changing))

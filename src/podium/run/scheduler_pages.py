@@ -62,6 +62,7 @@ def configuration_page(process: SchedulerProcess, *, explains: bool = False) -> 
     ours = {
         "version": packages.version(),
         "leads": process.leads(),
+        "kubernetesVersion": str(config.rules),
         "featureGates": sorted(config.gates),
         "plugins": plugins,
         "explains": explains,
@@ -85,6 +86,7 @@ def queue_of(engine: Scheduler, now: float, question: QueueQuestion, *, leads: b
     return {
         "time": micro_time(now),
         "leads": leads,
+        "state": {"kubernetesVersion": str(engine.rules)},
         "schedulers": list(engine.profiles),
         "counts": counts,
         "pods": list(islice(_pods(engine, question.namespace), question.limit)),

@@ -10,11 +10,12 @@ import typer
 from podium.cli.commands import PodiumCommand
 from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.options import FeatureGatesOption, PluginOption, QosPortOption
+from podium.cli.options import FeatureGatesOption, KubernetesVersionOption, PluginOption, QosPortOption
 from podium.cli.serving_options import LogLevelOption, run_to_end, set_up_log
 
 if TYPE_CHECKING:
     from podium.config import Registry, SchedulerConfig
+    from podium.kube.versions import VersionRules
     from podium_cluster.kubelets import DeviceShape
     from podium_cluster.up.cluster import UpOptions
     from podium_cluster.up.manifests import Manifest
@@ -66,6 +67,7 @@ def up(
     ] = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
+    kubernetes_version: KubernetesVersionOption = None,
     devices: Annotated[
         str | None,
         typer.Option(
@@ -130,6 +132,8 @@ def up(
     import sys
 
     from podium.cli.configuration import read_config
+    from podium.cli.kubernetes_version import given_rules
+    from podium.kube.versions import NEWEST
     from podium.serving.plugin_pages import PageAddress
     from podium_cluster.cli.explain_in_view import explain_for_api
     from podium_cluster.up.cluster import UpOptions
@@ -142,7 +146,8 @@ def up(
         _start_in_background(context.meta[TYPED], port)
         return
     set_up_log("text", log_level)
-    settings, registry = read_config(config, plugin, feature_gates)
+    rules = given_rules(kubernetes_version) or NEWEST
+    settings, registry = read_config(config, plugin, feature_gates, rules)
     terminal = sys.stdout.isatty()
     if reload and not (plugin or config):
         raise InputError("--reload takes in changes of --plugin and --config; give one of them")
@@ -156,7 +161,9 @@ def up(
         pages={"qos": PageAddress(qos_port, option="--qos-port")},
         demo=demo,
         stays=not demo or terminal,
-        sources=_sources(config, [*(plugin or ()), *_installed(settings, registry)], feature_gates) if reload else None,
+        sources=_sources(config, [*(plugin or ()), *_installed(settings, registry)], feature_gates, rules)
+        if reload
+        else None,
         ready_fd=ready_fd,
         explain=explain_for_api,
     )
@@ -207,7 +214,9 @@ def _installed(settings: "SchedulerConfig", registry: "Registry") -> list[str]:
     return [f"{each.__module__}:{each.__qualname__}" for each in installed_plugins() if each in ours]
 
 
-def _sources(config: str | None, plugin: list[str], feature_gates: list[str] | None) -> "Sources":
+def _sources(
+    config: str | None, plugin: list[str], feature_gates: list[str] | None, rules: "VersionRules"
+) -> "Sources":
     from podium.cli.configuration import read_config
     from podium.cli.errors import sentence_for
     from podium.plugins.plugin_source import file_of
@@ -216,7 +225,7 @@ def _sources(config: str | None, plugin: list[str], feature_gates: list[str] | N
 
     def load() -> "tuple[SchedulerConfig, Registry]":
         try:
-            return read_config(config, plugin, feature_gates, again=True)
+            return read_config(config, plugin, feature_gates, rules, again=True)
         except Exception as error:  # a plugin's module may raise anything; what has no sentence is raised again
             sentence = sentence_for(error)
             if sentence is None:

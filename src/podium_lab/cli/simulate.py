@@ -15,7 +15,7 @@ import typer
 from podium.cli.console import echo, echo_data, echo_json
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.files import writing
-from podium.cli.options import Output, OutputOption, PluginOption, chosen_output
+from podium.cli.options import KubernetesVersionOption, Output, OutputOption, PluginOption, chosen_output
 
 if TYPE_CHECKING:
     from podium_lab.simulator.comparison import Difference
@@ -78,6 +78,7 @@ def simulate(
         ),
     ] = None,
     plugin: PluginOption = None,
+    kubernetes_version: KubernetesVersionOption = None,
 ) -> None:
     """Compare profiles on a scenario: pods arrive, wait, run and end in virtual time, decided by the same engine.
 
@@ -87,6 +88,10 @@ def simulate(
 
     Example: podium simulate scenario.yaml --profiles default,packed --seeds 42-51 --workers 2
     """
+    import msgspec
+
+    from podium.cli.kubernetes_version import given_rules
+    from podium.kube.versions import NEWEST
     from podium_lab.simulator import sweep
     from podium_lab.simulator.comparison import compare, detailed_rows
     from podium_lab.simulator.scenario import scenario_schema
@@ -97,7 +102,8 @@ def simulate(
     if scenario is None:
         raise InputError("Missing argument 'SCENARIO' (see podium simulate --help)")
     printed = chosen_output(output, json)
-    loaded = sweep.load(scenario, data, sets or ())
+    rules = given_rules(kubernetes_version) or NEWEST
+    loaded = msgspec.structs.replace(sweep.load(scenario, data, sets or ()), kubernetes_version=str(rules))
     chosen = None if profiles is None else [name.strip() for name in profiles.split(",") if name.strip()]
     planned = sweep.plan(loaded, chosen, seeds, plugin or ())
     for oddity in planned.oddities:
@@ -111,11 +117,13 @@ def simulate(
     with _qos_page(qos_port, shown) as page, _progress(planned, began) as bar:
         results = sweep.complete(planned, workers, engine.value, finished=bar.finished, progress=bar.arrived, page=page)
     differences = compare(results)
-    written = (
-        [] if folder is None else _write(results, differences, folder, _command(scenario, planned, data, sets, plugin))
-    )
+    command = _command(scenario, planned, data, sets, plugin)
+    if kubernetes_version is not None:
+        command += f" --kubernetes-version {rules}"
+    written = [] if folder is None else _write(results, differences, folder, command)
     if printed is not Output.TABLE:
-        echo_data(list(detailed_rows(results, differences)), printed)
+        state = {"kubernetesVersion": str(rules)}
+        echo_data([{**row, "state": state} for row in detailed_rows(results, differences)], printed)
     elif results.runs:
         _print_results(results, differences, time.perf_counter() - began, written)
     if len(results.runs) < results.planned:

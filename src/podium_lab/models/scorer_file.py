@@ -114,8 +114,8 @@ def check_schema(metadata: Mapping[str, str], source: str) -> str:
     if not found:
         return f"{source}: names no feature schema; only names and shapes were checked"
     if found != SCHEMA_HASH:
-        told = f"{source}: was made for the feature schema {printable(found[:12])}, and this Podium has"
-        raise ScorerFileError(f"{told} {SCHEMA_HASH[:12]}; train or export it again", "schema")
+        mismatch = f"{source}: was made for the feature schema {printable(found[:12])}, and this Podium has"
+        raise ScorerFileError(f"{mismatch} {SCHEMA_HASH[:12]}; train or export it again", "schema")
     return ""
 
 

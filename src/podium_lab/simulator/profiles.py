@@ -21,6 +21,7 @@ from podium.config.field import Step
 from podium.config.load import LoadedConfig
 from podium.config.types import API_VERSION, KIND
 from podium.engine.sampling import ENOUGH
+from podium.kube.versions import KNOWN
 from podium_lab.simulator.reading import LoadedScenario
 from podium_lab.simulator.scenario import Contender, ScenarioError
 from podium_lab.simulator.workload import classes_of, typical_of, workloads
@@ -48,15 +49,16 @@ def profile_oddities(loaded: LoadedScenario, contender: Contender, registry: Reg
 
 
 def _configured(loaded: LoadedScenario, contender: Contender, registry: Registry) -> LoadedConfig:
+    rules = KNOWN[loaded.kubernetes_version]
     if contender.file is not None:
         path = loaded.source.find(contender.file)
-        return load_config(path.read_text(encoding="utf-8-sig"), str(path), registry)
+        return load_config(path.read_text(encoding="utf-8-sig"), str(path), registry, rules)
     if contender.profile is None:
-        return LoadedConfig(default_config(registry), [])
+        return LoadedConfig(default_config(registry, rules), [])
     profile = {"schedulerName": DEFAULT_SCHEDULER_NAME, **_with_typical_pods(contender.profile, loaded)}
     written = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}
     try:
-        return load_config(msgspec.json.encode(written).decode(), loaded.source.file, registry)
+        return load_config(msgspec.json.encode(written).decode(), loaded.source.file, registry, rules)
     except ConfigError as error:
         raise ScenarioError(_moved(problem, loaded, contender) for problem in error.problems) from None
 

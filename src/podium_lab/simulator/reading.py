@@ -14,6 +14,7 @@ import msgspec
 from podium.config.field import Step
 from podium.config.positions import ConfigDocument, MalformedConfigError, parse
 from podium.config.strict import Mistake, decode
+from podium.kube.versions import NEWEST
 from podium_lab.simulator.overrides import Override, apply
 from podium_lab.simulator.rules import EXACTLY_ONE, check
 from podium_lab.simulator.scenario import Scenario, ScenarioError
@@ -46,6 +47,8 @@ class LoadedScenario(msgspec.Struct, frozen=True):
     source: Source
     positions: dict[tuple[Step, ...], tuple[int, int]]
     """Line and column of each value in the file."""
+    kubernetes_version: str = str(NEWEST)
+    """The minor by whose rules pods are placed."""
 
     def position_of(self, *steps: Step) -> str:
         """file:line:column of a field, or of the nearest around it that is in the file."""

@@ -75,7 +75,17 @@ def test_preemption_is_told_with_node_and_victims_and_still_exits_1() -> None:
 
 def test_json_has_exactly_the_documented_fields() -> None:
     data = data_of("shop/web-4", "--from", SAMPLE)
-    assert list(data) == ["pod", "profile", "selected", "message", "preemption", "nodes", "remedies"]
+    assert list(data) == [
+        "pod",
+        "profile",
+        "selected",
+        "message",
+        "preemption",
+        "nodes",
+        "remedies",
+        "kubernetesVersion",
+    ]
+    assert data["kubernetesVersion"] == "1.37"
     assert {key: data[key] for key in list(data)[:5]} == {
         "pod": "shop/web-4",
         "profile": "default-scheduler",

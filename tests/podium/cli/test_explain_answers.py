@@ -16,11 +16,6 @@ from tools.kit.builders import make_node as built_node
 from tools.kit.builders import make_pod as built_pod
 from tools.testbed.objects import make_node, make_pod
 
-LOAD = """
-profiles:
-- plugins: {multiPoint: {enabled: [{name: TargetLoadPacking}]}}
-  pluginConfig: [{name: TargetLoadPacking, args: {watcherAddress: "http://127.0.0.1:9"}}]
-"""
 TWO = documents(node("n1"), node("n2"), pod("web"))
 
 
@@ -43,16 +38,6 @@ def test_a_decision_that_ends_in_an_error_is_the_same_document(tmp_path: Path) -
     assert data["message"].startswith('running "DynamicResources" filter plugin: claim default/a: selector #0: CEL ')
     table = podium("explain", "p", "--from", dump)
     assert (table.code, table.out) == (1, f"default/p cannot be judged: {data['message']}\n")
-
-
-def test_load_that_was_not_fetched_is_said_once(tmp_path: Path) -> None:
-    config = write(tmp_path, "scheduler.yaml", HEADER + LOAD)
-    table = podium("explain", "web", "--from", "-", "--config", config, stdin=TWO)
-    data = json.loads(podium("explain", "web", "--from", "-", "--config", config, "-o", "json", stdin=TWO).out)
-    (warning,) = data["warnings"]
-    assert warning.startswith("measured load was not fetched (CPU/")
-    assert table.out.count(warning) == 1
-    assert (table.code, table.err) == (0, "")
 
 
 def test_extenders_that_were_not_asked_are_named(tmp_path: Path) -> None:

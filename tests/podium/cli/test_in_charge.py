@@ -13,7 +13,7 @@ from podium.cli.errors import InputError
 from podium.cli.in_charge import InCharge, in_charge_at
 from podium.client import Access
 from podium.config import default_config, to_dict
-from podium.config.feature_gates import NO_GATES, Gate
+from podium.kube.versions import NEWEST, Gate
 from podium.plugins import load_registry
 from tests.podium.client.servers import serving
 
@@ -29,7 +29,7 @@ def read(page: Any, *, named: bool = False) -> InCharge | None:
 
     async def main() -> InCharge | None:
         async with serving(handler) as url:
-            return await asyncio.to_thread(in_charge_at, Access(url), REGISTRY, NO_GATES, named=named)
+            return await asyncio.to_thread(in_charge_at, Access(url), REGISTRY, NEWEST, named=named)
 
     return asyncio.run(main())
 
@@ -47,10 +47,17 @@ def test_gates_and_plugins_that_are_not_installed_here_are_taken_from_beside_the
     config["profiles"][0]["plugins"]["multiPoint"]["enabled"].append({"name": "Elsewhere", "weight": 2})
     config["profiles"][0]["pluginConfig"].append({"name": "Elsewhere", "args": {"a": 1}})
     found = read(
-        page(config, plugins={"Elsewhere": "/x/elsewhere.py"}, featureGates=["GenericWorkload"], explains=True)
+        page(
+            config,
+            plugins={"Elsewhere": "/x/elsewhere.py"},
+            featureGates=["GenericWorkload"],
+            kubernetesVersion="1.37",
+            explains=True,
+        )
     )
     assert found is not None
     assert (found.missing, found.explains) == ({"Elsewhere": "/x/elsewhere.py"}, True)
+    assert str(found.settings.rules) == "1.37"
     assert found.settings.gates == {Gate.GENERIC_WORKLOAD}
     assert found.settings.profiles[0].plugins == DEFAULT.profiles[0].plugins
 

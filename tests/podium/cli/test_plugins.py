@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from podium import packages
-from podium.cli.plugin_groups import GROUPS, OTHERS, group_of
+from podium.cli.plugin_groups import OTHERS, group_of
 from podium.cluster import Nodes
 from podium.config.field import FieldPath
 from podium.framework import Cycle, PluginError
@@ -83,15 +83,6 @@ def test_an_entry_has_points_default_weight_and_arguments(
 def test_the_table_has_a_row_for_each_plugin() -> None:
     out = podium("plugins", "-o", "wide").out
     assert [line.split()[0] for line in out.splitlines() if line.endswith("in-tree")] == list(packages.plugins())
-
-
-def test_every_in_tree_plugin_has_a_group_and_a_line_on_what_it_is_for() -> None:
-    assert [name for name in packages.plugins() if group_of(name) == OTHERS] == []
-    lines = podium("plugins").out.splitlines()
-    assert [line for line in lines if line in GROUPS] == list(GROUPS)
-    shown = [line.split(maxsplit=1) for line in lines if line.startswith("  ")]
-    for name, entry in packages.plugins().items():
-        assert [name, entry.purpose] in shown, f"{name} is not on one line of 120 characters"
 
 
 def test_a_plugin_in_the_current_folder_is_found(folder: Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.podium.cli.test_extender import running
 from tests.podium.serving.hostile_requests import PLANTED, send_hostile_requests
 from tests.podium_cluster.up.up_process import PodiumUp
+from tests.together.cli.test_extender import running
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 

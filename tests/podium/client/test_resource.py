@@ -1,8 +1,7 @@
 import pytest
 
-from podium.client import RESOURCES, WATCHED, ApiResource
-from podium.cluster.objects import Objects
-from podium.kube import KINDS, Node, Pod, PodGroup, PriorityClass, ResourceClaimTemplate
+from podium.client import RESOURCES, ApiResource
+from podium.kube import KINDS, PodGroup
 from podium.kube.custom_object import CustomObject
 from tools.testbed import ControlPlane
 
@@ -25,13 +24,6 @@ def test_the_path_says_name_and_group(path: str, name: str, group_version: str) 
 def test_the_rule_that_is_needed() -> None:
     rule = 'apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: ["list", "watch"]'
     assert ApiResource[object]("/apis/policy/v1/poddisruptionbudgets").rule == rule
-
-
-def test_everything_that_the_cluster_keeps_can_be_watched() -> None:
-    kept = {kind for kind in KINDS.values() if Objects().store_of(kind) is not None}
-    assert set(RESOURCES) == kept | {Pod, Node, ResourceClaimTemplate}
-    rarely = {PriorityClass, PodGroup, ResourceClaimTemplate}  # where a plugin, a gate or a controller asks for them
-    assert {resource.type for resource in WATCHED} == set(RESOURCES) - rarely
 
 
 def test_the_server_serves_each_kind_at_its_path(control_plane: ControlPlane) -> None:

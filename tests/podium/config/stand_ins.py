@@ -113,8 +113,8 @@ def registry_of(*plugins: type[StandIn]) -> Registry:
 IN_TREE = (
     plugin("SchedulingGates", "preEnqueue"),
     plugin("PrioritySort", "queueSort"),
-    plugin("NodeUnschedulable", "filter"),
     plugin("NodeName", "filter"),
+    plugin("NodeUnschedulable", "filter"),
     plugin("TaintToleration", "filter preScore score"),
     plugin("NodeAffinity", "preFilter filter preScore score", NodeAffinityArgs),
     plugin("NodePorts", "preFilter filter"),

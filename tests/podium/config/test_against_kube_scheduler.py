@@ -30,6 +30,7 @@ from tests.podium.config.cases import (
     random_profile,
 )
 from tests.podium.config.stand_ins import REGISTRY, config_text
+from tools.kit.real_rules import REAL_RULES
 from tools.testbed.build import CONTROL_PLANE, programs
 
 KUBECONFIG = """\
@@ -120,8 +121,8 @@ def test_kube_scheduler_writes_back_the_configuration_we_read(name: str, tmp_pat
     text = config_text(ACCEPTED[name].replace("KUBECONFIG", str(tmp_path / "kubeconfig")))
     theirs = kube_scheduler(text, tmp_path)
     assert theirs.error == ""
-    ours = load_config(text, "ours", REGISTRY).config
-    same = load_config(theirs.written, "theirs", REGISTRY).config
+    ours = load_config(text, "ours", REGISTRY, REAL_RULES).config
+    same = load_config(theirs.written, "theirs", REGISTRY, REAL_RULES).config
     assert _comparable(same) == _comparable(ours)
     assert [the_plugins_logged(line) for line in theirs.logged] == [the_plugins_of(p) for p in ours.profiles]
 
@@ -143,7 +144,7 @@ def _comparable(config: SchedulerConfig) -> SchedulerConfig:
 def test_a_hundred_random_profiles_run_the_same_plugins_in_the_same_order(tmp_path: Path) -> None:
     random = Random(1)
     text = config_text(yaml.safe_dump({"profiles": [random_profile(random, i) for i in range(100)]}))
-    ours = load_config(text, "ours", REGISTRY).config
+    ours = load_config(text, "ours", REGISTRY, REAL_RULES).config
     theirs = kube_scheduler(text, tmp_path)
     assert theirs.error == ""
     assert len(theirs.logged) == 100

@@ -12,6 +12,7 @@ from podium.config import ConfigError, load_config
 from podium.plugins import load_registry
 from tests.podium.config.stand_ins import config_text
 from tests.podium.config.test_against_kube_scheduler import kube_scheduler
+from tools.kit.real_rules import REAL_RULES
 
 pytestmark = pytest.mark.usefixtures("testbed_programs")
 
@@ -105,10 +106,10 @@ def test_arguments_mean_and_are_refused_the_same(plugin: str, args: str, tmp_pat
     registry = load_registry()
     theirs = kube_scheduler(text, tmp_path)
     try:
-        ours = load_config(text, "ours", registry).config
+        ours = load_config(text, "ours", registry, REAL_RULES).config
     except ConfigError as error:
         assert error.kube_text == theirs.error
     else:
         assert theirs.error == ""
-        same = load_config(theirs.written, "theirs", registry).config
+        same = load_config(theirs.written, "theirs", registry, REAL_RULES).config
         assert same.profiles[0].args == ours.profiles[0].args

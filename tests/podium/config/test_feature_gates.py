@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from podium.config import ConfigError, default_config, load_config
-from podium.config.feature_gates import DEFAULTS, NEEDS, Gate, read_gates
+from podium.config.feature_gates import read_gates
+from podium.kube.versions import KNOWN, NEWEST, Gate, VersionRules
 from podium.plugins import load_registry
 from tests.podium.cli.command import podium
 from tools.testbed.availability import TestbedUnavailable
@@ -19,6 +20,10 @@ DECISION = Path(__file__).parents[3] / "docs" / "decisions" / "0003-exactly-kube
 ALL_OF_OURS = (
     "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true"
 )
+
+OLD = KNOWN["1.36"]
+OF_GROUPS = {Gate.GENERIC_WORKLOAD, Gate.GANG_SCHEDULING, Gate.TOPOLOGY_AWARE, Gate.WORKLOAD_AWARE_PREEMPTION}
+DEFAULTS = OLD.table.defaults
 
 REFUSED = {
     "Nope=true": "unrecognized feature gate: Nope",
@@ -41,7 +46,7 @@ REFUSED = {
 @pytest.mark.parametrize(("flag", "text"), REFUSED.items())
 def test_what_kube_scheduler_refuses_is_refused_in_its_words(flag: str, text: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        read_gates([flag])
+        read_gates([flag], OLD)
     assert refused.value.kube_text == text
     assert str(refused.value).partition(" (Podium switches ")[0] == f"--feature-gates: {text}"
 
@@ -63,24 +68,67 @@ def test_kube_scheduler_says_the_same(flag: str, text: str) -> None:
     ("flags", "on"),
     [
         ([], set()),
-        ([ALL_OF_OURS], set(Gate)),
+        ([ALL_OF_OURS], OF_GROUPS),
         (["GenericWorkload=true", "GangScheduling=1"], {Gate.GENERIC_WORKLOAD, Gate.GANG_SCHEDULING}),
         (["kube:GenericWorkload=T", " kube:GangScheduling = false "], {Gate.GENERIC_WORKLOAD}),
         (["GenericWorkload=true,,", "GenericWorkload=false"], set()),
-        (["AllAlpha=true"], set(Gate)),
+        (["AllAlpha=true"], set(OLD.switched)),
         (
             ["AllAlpha=true,WorkloadAwarePreemption=false"],
-            {Gate.GENERIC_WORKLOAD, Gate.GANG_SCHEDULING, Gate.TOPOLOGY_AWARE},
+            OLD.switched - {Gate.WORKLOAD_AWARE_PREEMPTION},
         ),
         (["AllBeta=true"], set()),
     ],
 )
 def test_gates_may_be_given_in_several_ways(flags: list[str], on: set[Gate]) -> None:
-    assert read_gates(flags).gates == on
+    assert read_gates(flags, OLD).gates == on
+
+
+@pytest.mark.parametrize(
+    ("flags", "added", "removed"),
+    [
+        (["GenericWorkload=true"], OF_GROUPS - {Gate.TOPOLOGY_AWARE}, set()),
+        (["StorageCapacityScoring=false"], set(), {Gate.STORAGE_CAPACITY_SCORING}),
+        (["AllBeta=false"], set(), {Gate.STORAGE_CAPACITY_SCORING, Gate.VOLUME_LIMIT_SCALING}),
+        (["AllBeta=true"], OF_GROUPS - {Gate.TOPOLOGY_AWARE}, set()),
+    ],
+)
+def test_1_37_has_gates_that_are_on_and_one_for_all_of_pod_groups(
+    flags: list[str], added: set[Gate], removed: set[Gate]
+) -> None:
+    assert read_gates(flags, NEWEST).gates == (NEWEST.gates | added) - removed
+
+
+@pytest.mark.parametrize(
+    "gone", ["SchedulerQueueingHints", "SidecarContainers", "GangScheduling", "WorkloadAwarePreemption"]
+)
+def test_a_gate_that_1_37_no_longer_has_is_refused_there_only(gone: str) -> None:
+    read_gates([f"{gone}=true", "GenericWorkload=true", "GangScheduling=true"], OLD)
+    with pytest.raises(ConfigError) as refused:
+        read_gates([f"{gone}=true"], NEWEST)
+    assert refused.value.kube_text == f"unrecognized feature gate: {gone}"
+
+
+@pytest.mark.parametrize(
+    "locked",
+    [
+        "DRAExtendedResource",
+        "DRAPrioritizedList",
+        "DRAResourceClaimDeviceStatus",
+        "NodeDeclaredFeatures",
+        "InPlacePodVerticalScalingInitContainers",
+    ],
+)
+def test_a_gate_that_1_37_locked_may_be_switched_off_in_1_36_only(locked: str) -> None:
+    assert OLD.table.defaults[locked]
+    assert locked not in OLD.table.locked_on
+    with pytest.raises(ConfigError) as refused:
+        read_gates([f"{locked}=false"], NEWEST)
+    assert refused.value.kube_text == f"cannot set feature gate {locked} to false, feature is locked to true"
 
 
 def test_a_gate_that_podium_cannot_switch_is_said_to_stay_as_it_is() -> None:
-    assert read_gates(["NodeDeclaredFeatures=true", "OpportunisticBatching=false"]).warnings == [
+    assert read_gates(["NodeDeclaredFeatures=true", "OpportunisticBatching=false"], OLD).warnings == [
         "feature gate OpportunisticBatching: Podium has no switch for it; it stays on"
     ]
 
@@ -91,19 +139,22 @@ def test_the_decision_has_every_gate_with_its_default() -> None:
     assert {name: found.get(name) for name in DEFAULTS} == dict(DEFAULTS)
 
 
-def test_every_gate_that_another_needs_is_known() -> None:
-    assert {*NEEDS, *(need for needs in NEEDS.values() for need in needs)} <= DEFAULTS.keys()
+@pytest.mark.parametrize("rules", KNOWN.values(), ids=str)
+def test_every_gate_that_another_needs_is_known(rules: VersionRules) -> None:
+    needs = rules.table.needs
+    assert {*needs, *(need for needed in needs.values() for need in needed)} <= rules.table.defaults.keys()
+    assert rules.switched <= rules.table.defaults.keys()
 
 
 def test_the_default_plugins_end_with_those_of_the_gates() -> None:
     registry = load_registry()
-    gates = read_gates([ALL_OF_OURS]).gates
+    rules = OLD.with_gates(read_gates([ALL_OF_OURS], OLD).gates)
 
     def names(config: object) -> list[str]:
         enabled = config.profiles[0].plugin_sets.multi_point.enabled  # type: ignore[attr-defined]
         return [entry.name for entry in enabled]
 
-    off, on = names(default_config(registry)), names(default_config(registry, gates))
+    off, on = names(default_config(registry, OLD)), names(default_config(registry, rules))
     assert on == [*off, "GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"]
 
 
@@ -129,17 +180,17 @@ def test_a_gate_that_resembles_none_is_answered_with_those_that_podium_switches(
     ended = podium("check", "-", "--feature-gates", "Foo=true")
     assert (ended.code, ended.err) == (
         2,
-        "--feature-gates: unrecognized feature gate: Foo (Podium switches GenericWorkload, GangScheduling, "
-        "TopologyAwareWorkloadScheduling, WorkloadAwarePreemption)\n",
+        "--feature-gates: unrecognized feature gate: Foo (Podium switches GenericWorkload, "
+        "TopologyAwareWorkloadScheduling, StorageCapacityScoring, VolumeLimitScaling, DRADeviceTaintRules)\n",
     )
 
 
-@pytest.mark.parametrize("command", ["check", "explain", "run", "up"])
+@pytest.mark.parametrize("command", ["check", "explain", "run"])
 def test_a_gate_misspelt_ends_every_command_with_2(command: str) -> None:
     arguments = {"check": ("-",), "explain": ("pod",)}.get(command, ())
-    ended = podium(command, *arguments, "--feature-gates", "GangSchedulin=true", stdin="")
+    ended = podium(command, *arguments, "--feature-gates", "GenericWorkloa=true", stdin="")
     assert ended.code == 2
-    why = "--feature-gates: unrecognized feature gate: GangSchedulin (did you mean GangScheduling?)"
+    why = "--feature-gates: unrecognized feature gate: GenericWorkloa (did you mean GenericWorkload?)"
     assert ended.err.splitlines()[-1] == why
 
 
@@ -152,4 +203,4 @@ def test_the_decision_record_has_every_gate_of_the_scheduler_with_its_default() 
     assert set(told.values()) == {"on", "off"}
     ours = ("DRA", "DynamicResource", "Scheduler", "Gang", "Workload", "GenericWorkload", "NominatedNodeName")
     assert {name for name in DEFAULTS if name.startswith(ours)} <= told.keys()
-    assert set(Gate) <= told.keys()
+    assert OLD.switched <= told.keys()

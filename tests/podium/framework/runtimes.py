@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from podium.cluster import Cluster
 from podium.config import SchedulerConfig, load_config
-from podium.config.feature_gates import NO_GATES, Gates
 from podium.framework import Cycle, Handle, Plugin
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod
+from podium.kube.versions import NEWEST, NO_GATES, Gates, VersionRules
 from podium.plugins import load_registry
 from tools.kit.builders import make_handle
 
@@ -33,6 +33,7 @@ def setup(
     profiles: Sequence[str] = (PROFILE,),
     sorter: type[Plugin] | None = None,
     gates: Gates = NO_GATES,
+    rules: VersionRules = NEWEST,
     **top: Any,
 ) -> Setup:
     """Profiles that run these plugins, in this order: alone, but for sorting and binding, or behind the default ones.
@@ -63,7 +64,7 @@ def setup(
         "profiles": [{"schedulerName": name, **profile} for name in profiles],
         **top,
     }
-    return Setup(load_config(json.dumps(data), "scheduler.yaml", registry, gates).config, registry)
+    return Setup(load_config(json.dumps(data), "scheduler.yaml", registry, rules.and_gates(*gates)).config, registry)
 
 
 def make_runtime(

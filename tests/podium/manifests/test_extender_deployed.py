@@ -17,7 +17,7 @@ import yaml
 
 from tests.podium.cli.command import podium
 from tests.podium.extender.questions import json_request
-from tests.podium.manifests.test_extender import DEPLOY, SETS
+from tests.together.manifests.test_extender import DEPLOY, SETS
 from tools.testbed import ControlPlane
 from tools.testbed.objects import make_node, make_pod
 from tools.testbed.podium import podium_environment

@@ -1,7 +1,7 @@
 """What a plugin does wrong is on the terminal of `podium run` and `podium up`: one good sentence for each mistake.
 
 Both run this very driver. What is wrong with a plugin before it runs is refused when it is loaded: see
-tests/podium/framework/test_declarations.py and tests/podium/cli/test_plugin_mistakes.py.
+tests/podium/framework/test_declarations.py and tests/together/cli/test_plugin_mistakes.py.
 """
 
 from __future__ import annotations

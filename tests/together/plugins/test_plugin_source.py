@@ -67,7 +67,7 @@ def test_an_installed_plugin_that_a_profile_enables_is_loaded_again(installed: P
     config = installed.parent / "scheduler.yaml"
     config.write_text(CONFIG)
     settings, registry = read_config(str(config))
-    sources = _sources(str(config), _installed(settings, registry), None)
+    sources = _sources(str(config), _installed(settings, registry), None, settings.rules)
     assert installed in sources.files
     for reason in ("first", "second"):
         installed.write_text(SOURCE.replace("WHY", reason))

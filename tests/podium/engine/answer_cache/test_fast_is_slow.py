@@ -36,7 +36,10 @@ from tools.kit.builders import build
 from tools.kit.effort import examples
 
 REGISTRY = load_registry()
-CONFIG = default_config(REGISTRY)
+DEFAULT = default_config(REGISTRY)
+# No weight is 1: that would hide a forgotten one.
+WEIGHTS = {name: weight + 1 for name, weight in DEFAULT.profiles[0].weights.items()}
+CONFIG = msgspec.structs.replace(DEFAULT, profiles=(msgspec.structs.replace(DEFAULT.profiles[0], weights=WEIGHTS),))
 
 
 class World(MemoryWriter):

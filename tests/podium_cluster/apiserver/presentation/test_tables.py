@@ -11,7 +11,7 @@ import yaml
 
 from podium_cluster.apiserver.presentation.json_path import JsonPath, JsonPathError
 from podium_cluster.apiserver.presentation.tables import table
-from podium_cluster.apiserver.table_cells import human_duration
+from podium_cluster.apiserver.table_cells import human_duration, label_cell
 from tools.testbed import ControlPlane
 from tools.testbed.apiclient import ApiClient
 
@@ -145,6 +145,13 @@ def test_only_the_first_event_of_a_watch_has_columns() -> None:
 )
 def test_an_age_has_two_or_three_figures(seconds: float, text: str) -> None:
     assert human_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("pairs", "text"), [({"b": "2", "a": "1"}, "a=1,b=2"), ({"a": ""}, "a="), ({}, "<none>"), (None, "<none>")]
+)
+def test_labels_are_one_cell_in_order_of_their_keys(pairs: dict[str, str] | None, text: str) -> None:
+    assert label_cell(pairs) == text
 
 
 @pytest.mark.parametrize(

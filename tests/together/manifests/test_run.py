@@ -334,10 +334,13 @@ def test_a_configuration_that_cannot_be_read_is_bad_input(tmp_path: Path) -> Non
 
 def test_gates_are_given_to_the_scheduler_with_their_rights(tmp_path: Path) -> None:
     gates = "GenericWorkload=true,GangScheduling=true"
-    found = objects(tmp_path, "", "--feature-gates", gates)
+    found = objects(tmp_path, "", "--feature-gates", gates, "--kubernetes-version", "1.36")
     (deployment,) = (each for each in found if each["kind"] == "Deployment")
     arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert arguments[-1] == "--feature-gates=GangScheduling=true,GenericWorkload=true"
+    assert arguments[-2:] == [
+        "--kubernetes-version=1.36",
+        "--feature-gates=GangScheduling=true,GenericWorkload=true",
+    ]
     more = triples(found) - triples(objects(tmp_path, ""))
     assert more == {
         ("scheduling.k8s.io", "podgroups", "list"),

@@ -1,0 +1,10 @@
+from podium.client import RESOURCES, WATCHED
+from podium.cluster.objects import Objects
+from podium.kube import KINDS, Node, Pod, PodGroup, PriorityClass, ResourceClaimTemplate
+
+
+def test_everything_that_the_cluster_keeps_can_be_watched() -> None:
+    kept = {kind for kind in KINDS.values() if Objects().store_of(kind) is not None}
+    assert set(RESOURCES) == kept | {Pod, Node, ResourceClaimTemplate}
+    rarely = {PriorityClass, PodGroup, ResourceClaimTemplate}  # where a plugin, a gate or a controller asks for them
+    assert {resource.type for resource in WATCHED} == set(RESOURCES) - rarely
