@@ -47,6 +47,7 @@ from podium.kube import (
     VolumeAttachment,
 )
 from podium.kube.custom_object import CORE_KINDS
+from podium.kube.versions import Gate
 
 T = TypeVar("T")
 _CORE: Final = frozenset(CORE_KINDS.values())
@@ -128,9 +129,13 @@ RESOURCES: Final[dict[type[KubeObject], ApiResource[Any]]] = {
     ),
 }
 
-NOT_WATCHED: Final = (PriorityClass, PodGroup, ResourceClaimTemplate, DeviceTaintRule)
+GATED: Final[dict[type[KubeObject], Gate]] = {
+    PodGroup: Gate.GENERIC_WORKLOAD,
+    DeviceTaintRule: Gate.DEVICE_TAINT_RULES,
+}
+"""Kinds that are read only while a gate is on."""
 WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(
-    resource for kind, resource in RESOURCES.items() if kind not in NOT_WATCHED
+    resource for kind, resource in RESOURCES.items() if kind not in (PriorityClass, ResourceClaimTemplate, *GATED)
 )
 
 

@@ -75,6 +75,7 @@ def _devices(obj: JsonObject) -> Iterator[JsonObject]:
 _MOST_DEVICES, _MOST_MARKED_DEVICES, _MOST_TAINTS, _MOST_SETS, _MOST_USED_SETS = 128, 64, 16, 8, 2
 _VALUE_LENGTH: Final = 64
 _MOST_VALUES: Final = 48
+_VALUES: Final = ("int", "bool", "string", "version", *_CLOSED_LISTS)
 _SELECTIONS: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_SELECTION: Final = f"exactly one of {', '.join(f'`{name}`' for name in _SELECTIONS)} is required"
 _DEVICE_SELECTION: Final = (
@@ -205,11 +206,13 @@ def _attribute(path: str, attribute: Obj) -> Causes:
             yield invalid_value(f"{path}.version", version, "must be a string compatible with semver.org spec 2.0.0")
         if len(version.encode()) > _VALUE_LENGTH:
             yield too_long(f"{path}.version", _VALUE_LENGTH)
-    values = [field for field in ("bool", "int", "string", "version") if attribute.get(field) is not None]
-    if not values:
-        yield invalid_value(path, "", "exactly one value must be specified")
-    elif len(values) > 1:
-        yield invalid_value(path, internal_form.attribute(attribute), "exactly one value must be specified")
+    given = [field for field in _VALUES if attribute.get(field) is not None]
+    if len(given) != 1:
+        options = ", ".join(f"`{field}`" for field in _VALUES)
+        exactly = "exactly " if given else ""
+        yield invalid_value(
+            path, f"{{{', '.join(given)}}}" if given else "", f"must specify {exactly}one of: {options}"
+        )
 
 
 def _capacity(path: str, capacity: Obj, device: Obj) -> Causes:
