@@ -40,7 +40,7 @@ PLUGINS = '''
 import msgspec
 import numpy as np
 
-from podium import Cycle, NodeInfo, Nodes, Plugin, Scope, Status
+from podium import (Cycle, NodeInfo, Nodes, Plugin, Status, DependsOn, NodePart)
 
 
 class RacksArgs(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -52,7 +52,7 @@ class RacksArgs(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 class Racks(Plugin):
     Args = RacksArgs
-    filter_scope = score_scope = Scope.NODE
+    depends_on = DependsOn(node=NodePart.OBJECT)
 
     def filter_node(self, cycle: Cycle, node: NodeInfo) -> Status | None:
         rack = node.labels.get("rack", "")

@@ -98,7 +98,7 @@ def chart_files() -> dict[str, str]:
 def _rules_of(plugin: type[Plugin]) -> list[JsonObject]:
     """What a plugin adds to the rights of every scheduler."""
     found = Rights()
-    for kind in plugin.looks_at or ():
+    for kind in plugin.depends_on.kinds or ():
         if RESOURCES[kind] not in WATCHED:
             found.allow(RESOURCES[kind].group, RESOURCES[kind].plural, "list", "watch")
     for resource in plugin.resources:

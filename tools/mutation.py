@@ -69,6 +69,7 @@ def main() -> int:
         copy = Path(folder) / "checkout"
         if not given.list:
             subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(copy)], cwd=ROOT, check=True)
+            (copy / ".venv").symlink_to(ROOT / ".venv")
         try:
             for number, place in enumerate(places, 1):
                 what = f"{number:3} {place.file}:{place.line}: {place.before}  →  {place.after}"

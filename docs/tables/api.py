@@ -23,7 +23,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "Plugins": {
         "podium": (
             "Plugin",
-            "Scope",
+            "DependsOn",
+            "NodePart",
             "Normalizer",
             "Write",
             "Interest",
@@ -241,7 +242,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
             "POD_GROUP_LABEL",
         ),
     },
-    "Tests": {"podium.testing": ("TrialCluster", "TrialOutcome", "TrialState", "ScopeError", "node", "pod")},
+    "Tests": {"podium.testing": ("TrialCluster", "TrialOutcome", "TrialState", "DependsOnError", "node", "pod")},
     "Configuration and decisions": {
         "podium": (
             "load_config",

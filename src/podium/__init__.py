@@ -49,9 +49,11 @@ if TYPE_CHECKING:
         Clock,
         Code,
         Cycle,
+        DependsOn,
         Diagnosis,
         Handle,
         Interest,
+        NodePart,
         Nomination,
         Normalizer,
         Plugin,
@@ -59,7 +61,6 @@ if TYPE_CHECKING:
         PostFilterResult,
         QueuedPod,
         Resource,
-        Scope,
         Scores,
         Status,
         Verdict,
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
     from podium.framework.handle import Effect
     from podium.framework.nominator import Nominator
     from podium.framework.object_problems import ObjectProblems, custom_reference
-    from podium.framework.plugin import LabelValues, MetricKind, PageAnswer, PluginMetric, PluginPage
+    from podium.framework.plugin_extras import LabelValues, MetricKind, PageAnswer, PluginMetric, PluginPage
     from podium.framework.row_numbers import RowNumbers
     from podium.framework.waiting import WaitingPod
     from podium.kube import DecodeError, Node, Pod, decode_documents
@@ -114,9 +115,11 @@ _HOME = {
         "Clock",
         "Code",
         "Cycle",
+        "DependsOn",
         "Diagnosis",
         "Handle",
         "Interest",
+        "NodePart",
         "Nomination",
         "Normalizer",
         "Plugin",
@@ -124,7 +127,6 @@ _HOME = {
         "PostFilterResult",
         "QueuedPod",
         "Resource",
-        "Scope",
         "Scores",
         "Status",
         "Verdict",
@@ -150,7 +152,7 @@ _HOME = {
         "custom_reference",
     ),
     "podium.framework.row_numbers": ("RowNumbers",),
-    "podium.framework.plugin": (
+    "podium.framework.plugin_extras": (
         "LabelValues",
         "MetricKind",
         "PageAnswer",
@@ -191,6 +193,7 @@ __all__ = [
     "ConfigError",
     "Cycle",
     "DecodeError",
+    "DependsOn",
     "Diagnosis",
     "Duration",
     "Effect",
@@ -209,6 +212,7 @@ __all__ = [
     "Node",
     "NodeAnswer",
     "NodeInfo",
+    "NodePart",
     "Nodes",
     "Nomination",
     "Nominator",
@@ -227,7 +231,6 @@ __all__ = [
     "ResourceSpec",
     "RowNumbers",
     "SchedulerConfig",
-    "Scope",
     "Scores",
     "Status",
     "Verdict",
@@ -251,6 +254,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "Scope":
+        raise ImportError(
+            "podium.Scope is gone: import DependsOn and NodePart, and write depends_on = DependsOn(node=…)"
+        )
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'podium' has no attribute {name!r}")
     found = getattr(import_module(_MODULE_OF[name]), name)

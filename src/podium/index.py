@@ -42,6 +42,18 @@ PACKAGES: tuple[Package, ...] = (
                 summary="Say where a pod would go and why, or why it goes nowhere",
             ),
             CommandEntry(
+                words="whatif",
+                target="podium.cli.whatif:whatif",
+                heading="TRY",
+                summary="Say what would happen: would these pods fit, what would a change unblock, what becomes of a drained node's pods?",
+            ),
+            CommandEntry(
+                words="capacity",
+                target="podium.cli.capacity:capacity",
+                heading="TRY",
+                summary="Say how many pods of a template fit, on which nodes, and what binds first",
+            ),
+            CommandEntry(
                 words="queue",
                 target="podium.cli.queue:queue",
                 heading="TRY",
@@ -308,6 +320,12 @@ PACKAGES: tuple[Package, ...] = (
                 purpose="a score from any PromQL expression",
             ),
             ListedPlugin(
+                name="LatencyAware",
+                target="podium_plugins.latency_aware:LatencyAware",
+                group="Measured load",
+                purpose="no nodes beyond the latency that a pod can stand, and rather near ones",
+            ),
+            ListedPlugin(
                 name="TargetLoadPacking",
                 target="podium_plugins.target_load_packing:TargetLoadPacking",
                 group="Measured load",
@@ -526,6 +544,12 @@ PACKAGES: tuple[Package, ...] = (
                 summary="Policies of learned scores",
             ),
             CommandEntry(
+                words="suggestions-server",
+                target="podium_lab.cli.suggestions_server:suggestions_server",
+                heading="LEARN",
+                summary="Serve an agent's suggestions: the agent connects here, and ModelScore asks here",
+            ),
+            CommandEntry(
                 words="workload", target="podium_lab.cli.workload:app", heading="MEASURE", summary="Recorded workloads"
             ),
         ),
@@ -541,6 +565,12 @@ PACKAGES: tuple[Package, ...] = (
                 target="podium_lab.learned:LearnedScore",
                 group="Learning",
                 purpose="a policy that was trained for the workload",
+            ),
+            ListedPlugin(
+                name="ModelScore",
+                target="podium_lab.model_score:ModelScore",
+                group="Learning",
+                purpose="ask a model server, an agent, or an ONNX file which node is best",
             ),
             ListedPlugin(
                 name="OnlineScore",

@@ -1,16 +1,19 @@
 """Decides whether the model may be asked: not while it is broken, late, or far from what it was trained on.
 
 A running computation cannot be interrupted, so it is not begun when it is expected to take longer than the deadline:
-the moving average per node times the nodes. Five answers in a row that were late or failed open the breaker; after 30 s
+the moving average per node times the nodes. Five answers in a row that were late or failed open the breaker, and so
+does a p99 beyond the deadline: of the last 200 answers, from 100 on, more than one in a hundred was late. After 30 s
 the model is tried again. Time comes from the scheduler's clock: in a simulation it stands still while a score is
 computed, so that nothing is ever late there.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 
 IN_A_ROW = 5
+RECENT, FEWEST_RECENT, MOST_LATE = 200, 100, 0.01
+"""Answers that p99 is judged by, from how many on, and the share of them that may be late."""
 PAUSE = 30.0
 SMOOTHING = 0.2
 FORGETTING = 0.9
@@ -23,6 +26,8 @@ class ModelGuard:
         self._deadline = deadline
         self._per_node = 0.0
         self._bad_in_a_row = 0
+        self._recent: deque[bool] = deque(maxlen=RECENT)
+        """Whether each of the last answers was late."""
         self._closed_until = 0.0
         self._closed_for: str | None = None
         self.lasting: str | None = None
@@ -65,11 +70,18 @@ class ModelGuard:
         """Learn from an answer about so many nodes."""
         each = seconds / max(nodes, 1)
         self._per_node = each if not self._per_node else (1 - SMOOTHING) * self._per_node + SMOOTHING * each
+        self._recent.append(seconds > self._deadline)
         if seconds > self._deadline:
             self.overruns += 1
             self._bad(now)
         else:
             self._bad_in_a_row = 0
+
+    def late(self, now: float) -> None:
+        """No answer came within the deadline."""
+        self._recent.append(True)
+        self.overruns += 1
+        self.failed(now)
 
     def failed(self, now: float) -> None:
         """The model raised, or gave something that is no number."""
@@ -78,8 +90,11 @@ class ModelGuard:
 
     def _bad(self, now: float) -> None:
         self._bad_in_a_row += 1
-        if self._bad_in_a_row >= IN_A_ROW:
+        recent = self._recent
+        slow = len(recent) >= FEWEST_RECENT and sum(recent) > MOST_LATE * len(recent)
+        if self._bad_in_a_row >= IN_A_ROW or slow:
             self._bad_in_a_row = 0
+            recent.clear()
             self._close("breaker_open", now)
 
     def _close(self, reason: str | None, now: float) -> None:

@@ -9,6 +9,7 @@ PACKAGE = Package(
         CommandEntry("train", "podium_lab.cli.train:train", "LEARN"),
         CommandEntry("evaluate", "podium_lab.cli.evaluate:evaluate", "LEARN"),
         CommandEntry("policy", "podium_lab.cli.policy:app", "LEARN"),
+        CommandEntry("suggestions-server", "podium_lab.cli.suggestions_server:suggestions_server", "LEARN"),
         CommandEntry("workload", "podium_lab.cli.workload:app", "MEASURE"),
     ),
     plugins=(
@@ -20,6 +21,12 @@ PACKAGE = Package(
         ),
         ListedPlugin(
             "LearnedScore", "podium_lab.learned:LearnedScore", "Learning", "a policy that was trained for the workload"
+        ),
+        ListedPlugin(
+            "ModelScore",
+            "podium_lab.model_score:ModelScore",
+            "Learning",
+            "ask a model server, an agent, or an ONNX file which node is best",
         ),
         ListedPlugin(
             "OnlineScore",

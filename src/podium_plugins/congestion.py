@@ -13,7 +13,20 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium import Cycle, FieldError, FieldPath, Handle, Plugin, RowNumbers, Scope, Scores, filled, read_whole, rounded
+from podium import (
+    Cycle,
+    DependsOn,
+    FieldError,
+    FieldPath,
+    Handle,
+    NodePart,
+    Plugin,
+    RowNumbers,
+    Scores,
+    filled,
+    read_whole,
+    rounded,
+)
 from podium.cluster import Cluster, NodeInfo, Nodes
 
 NAME = "Congestion"
@@ -47,8 +60,7 @@ class Congestion(Plugin):
     name = NAME
     trusted = True
     Args = CongestionArgs
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def __init__(self, args: CongestionArgs, handle: Handle) -> None:
         super().__init__(filled(args, VARIABLES), handle)

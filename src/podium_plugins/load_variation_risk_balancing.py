@@ -18,7 +18,7 @@ from collections.abc import Hashable
 import msgspec
 import numpy as np
 
-from podium import Cycle, Handle, Plugin, Scope, Scores, as_scores
+from podium import Cycle, DependsOn, Handle, NodePart, Plugin, Scores, as_scores
 from podium.cluster import Nodes
 from podium.kube import Pod
 from podium.load import Floats, GenerationCounter, Utilisation, UtilisationArgs, commitment_of
@@ -43,8 +43,7 @@ class LoadVariationRiskBalancing(Plugin):
     name = NAME
     trusted = True
     Args = LoadVariationRiskBalancingArgs
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
     args: LoadVariationRiskBalancingArgs
 
     def __init__(self, args: LoadVariationRiskBalancingArgs, handle: Handle) -> None:
@@ -56,7 +55,7 @@ class LoadVariationRiskBalancing(Plugin):
             for resource in ("CPU", "Memory")
         )
 
-    def watermark(self, _pod: Pod) -> Hashable:
+    def answer_key(self, _pod: Pod) -> Hashable:
         return self._generation.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:

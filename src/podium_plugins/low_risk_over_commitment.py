@@ -21,7 +21,7 @@ from collections.abc import Hashable
 import msgspec
 import numpy as np
 
-from podium import MAX_SCORE, Cycle, Handle, Int64, Plugin, Scope, Scores, as_score, as_scores
+from podium import MAX_SCORE, Cycle, DependsOn, Handle, Int64, NodePart, Plugin, Scores, as_score, as_scores
 from podium.cluster import ALLOCATABLE, REQUESTED, NodeInfo, Nodes
 from podium.kube import Pod
 from podium.load import (
@@ -66,8 +66,7 @@ class LowRiskOverCommitment(Plugin):
     name = NAME
     trusted = True
     Args = LowRiskOverCommitmentArgs
-    score_scope = Scope.PODS
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.PODS, claims=False)
     args: LowRiskOverCommitmentArgs
 
     def __init__(self, args: LowRiskOverCommitmentArgs, handle: Handle) -> None:
@@ -84,7 +83,7 @@ class LowRiskOverCommitment(Plugin):
         self._overcommitted = Overcommitted(handle.cluster)
         self._load_risks = [LoadRisk(), LoadRisk()]
 
-    def watermark(self, _pod: Pod) -> Hashable:
+    def answer_key(self, _pod: Pod) -> Hashable:
         return self._generation.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from podium import MAX_SCORE, Cycle, FieldError, FieldPath, Int64, Plugin, Scope, Scores, truncated_divide
+from podium import MAX_SCORE, Cycle, DependsOn, FieldError, FieldPath, Int64, NodePart, Plugin, Scores, truncated_divide
 from podium.cluster import Nodes
 
 NAME = "NodeResourcesAllocatable"
@@ -66,8 +66,7 @@ class NodeResourcesAllocatable(Plugin):
     name = NAME
     trusted = True
     Args = NodeResourcesAllocatableArgs
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
     args: NodeResourcesAllocatableArgs
 
     def score(self, _cycle: Cycle, nodes: Nodes) -> Scores:

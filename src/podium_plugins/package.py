@@ -23,6 +23,12 @@ PACKAGE = Package(
             "a score from any PromQL expression",
         ),
         ListedPlugin(
+            "LatencyAware",
+            "podium_plugins.latency_aware:LatencyAware",
+            "Measured load",
+            "no nodes beyond the latency that a pod can stand, and rather near ones",
+        ),
+        ListedPlugin(
             "TargetLoadPacking",
             "podium_plugins.target_load_packing:TargetLoadPacking",
             "Measured load",

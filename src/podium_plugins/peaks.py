@@ -25,7 +25,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from podium import MAX_SCORE, Cycle, FieldError, FieldPath, Handle, Plugin, Scope, Scores
+from podium import MAX_SCORE, Cycle, DependsOn, FieldError, FieldPath, Handle, NodePart, Plugin, Scores
 from podium.cluster import Cluster, Nodes
 from podium.kube import SETTINGS, DocumentError, Pod, milli, pod_requests, read_json
 from podium.load import Floats, GenerationCounter, Utilisation, address_errors, cpu_capacity, no_such_provider, watcher
@@ -77,8 +77,7 @@ class Peaks(Plugin):
     name = NAME
     trusted = True
     Args = PeaksArgs
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
     args: PeaksArgs
 
     def __init__(self, args: PeaksArgs, handle: Handle) -> None:
@@ -91,7 +90,7 @@ class Peaks(Plugin):
         self._models = args.model or read_models(os.environ)
         self._coefficients: tuple[int, Cluster, Floats] | None = None
 
-    def watermark(self, _pod: Pod) -> Hashable:
+    def answer_key(self, _pod: Pod) -> Hashable:
         return self._generation.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:

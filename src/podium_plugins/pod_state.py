@@ -3,7 +3,7 @@
     raw = pods on the node that are being deleted − pods nominated to the node
     score = (raw − lowest)·100 ÷ (highest − lowest), 0 for all where nodes are equal
 
-Surprise: both change rarely while pods are placed, so the watermark counts their changes and the answers about all
+Surprise: both change rarely while pods are placed, so the answer key counts their changes and the answers about all
 nodes hold until one of them moves.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from podium import MAX_SCORE, Cycle, Handle, Plugin, Scores
+from podium import MAX_SCORE, Cycle, DependsOn, Handle, Plugin, Scores
 from podium.cluster import Cluster, NodeInfo, Nodes, PlacedPod
 from podium.kube import Pod
 
@@ -54,14 +54,13 @@ class TerminatingPods:
 class PodState(Plugin):
     name = NAME
     trusted = True
-    sees_claims = False
-    looks_at = ()
+    depends_on = DependsOn(claims=False, kinds=())
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         self._terminating = TerminatingPods.of(handle.cluster)
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         return self._terminating.version, self.handle.nominator.changes.version
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:

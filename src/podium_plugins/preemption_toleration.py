@@ -15,7 +15,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
-from podium import Cycle, Diagnosis, Handle, Interest, Plugin, PluginError, PostFilterResult, Status, read_whole
+from podium import (
+    Cycle,
+    DependsOn,
+    Diagnosis,
+    Handle,
+    Interest,
+    Plugin,
+    PluginError,
+    PostFilterResult,
+    Status,
+    read_whole,
+)
 from podium.cluster import PlacedPod
 from podium.kube import ObjectReference, Pod, PriorityClass, parse_time
 from podium.preemption import (
@@ -45,7 +56,7 @@ class PreemptionToleration(Plugin):
     name = NAME
     trusted = True
     Args = PreemptionTolerationArgs
-    looks_at = (PriorityClass,)
+    depends_on = DependsOn(kinds=(PriorityClass,))
 
     def __init__(self, args: PreemptionTolerationArgs, handle: Handle) -> None:
         super().__init__(args, handle)

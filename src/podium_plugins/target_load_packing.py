@@ -25,12 +25,13 @@ import numpy as np
 from podium import (
     MAX_SCORE,
     Cycle,
+    DependsOn,
     FieldError,
     FieldPath,
     Handle,
     Int64,
+    NodePart,
     Plugin,
-    Scope,
     Scores,
     as_score,
     as_scores,
@@ -72,8 +73,7 @@ class TargetLoadPacking(Plugin):
     name = NAME
     trusted = True
     Args = TargetLoadPackingArgs
-    score_scope = Scope.PODS
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.PODS, claims=False)
     args: TargetLoadPackingArgs
 
     def __init__(self, args: TargetLoadPackingArgs, handle: Handle) -> None:
@@ -92,7 +92,7 @@ class TargetLoadPacking(Plugin):
             handle.cluster, handle.clock, self._generation, self._predicted, self._cpu.measured_until
         )
 
-    def watermark(self, _pod: Pod) -> Hashable:
+    def answer_key(self, _pod: Pod) -> Hashable:
         return self._generation.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:

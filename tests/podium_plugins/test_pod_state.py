@@ -50,17 +50,17 @@ def test_nodes_that_are_equal_score_0() -> None:
     assert normalised(quiet, cluster, raw_scores(quiet, make_pod("new"), cluster)) == [0, 0]
 
 
-def test_the_watermark_moves_with_what_counts_and_with_nothing_else() -> None:
+def test_the_answer_key_moves_with_what_counts_and_with_nothing_else() -> None:
     plugin, cluster = world([0], [0])
     pod = make_pod("new")
-    before = plugin.watermark(pod)
+    before = plugin.answer_key(pod)
     cluster.set_pod(make_pod("placed", node="n0"))
-    assert plugin.watermark(pod) == before
+    assert plugin.answer_key(pod) == before
     cluster.set_pod(make_pod("placed", node="n0", metadata=LEAVING))
-    leaving = plugin.watermark(pod)
+    leaving = plugin.answer_key(pod)
     assert leaving != before
     plugin.handle.nominator.nominate(make_pod("promised"), "n0")
-    assert plugin.watermark(pod) != leaving
+    assert plugin.answer_key(pod) != leaving
 
 
 def test_a_nomination_to_a_node_that_is_gone_counts_nowhere() -> None:

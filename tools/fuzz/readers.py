@@ -61,11 +61,11 @@ from podium_cluster.apiserver.writes.patch import (
 from podium_cluster.apiserver.writes.patches.json_patch import json_patch
 from podium_cluster.apiserver.writes.patches.merge_patch import merge_patch
 from podium_cluster.up.manifests import WorkloadError, read_workload
-from podium_lab.learned.decision_log import sum_up
 from podium_lab.learned.onnx_file import checked_onnx
 from podium_lab.learned.policy_file import PolicyError, decoded, path_of
 from podium_lab.learned.seen_pods import read_classes
 from podium_lab.learning.replay import ReplayError, replayed
+from podium_lab.model_decision_log import sum_up
 from podium_lab.online.learner import KEY, OnlineLearner, UnrewardedPod
 from podium_lab.online.saved_state import SavedModel, SavedState, encode_state
 from podium_lab.reward.rewards import RewardBiasArgs, Rewards

@@ -93,7 +93,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podium import Cycle, FieldError, FieldPath, Handle, NodeInfo, Plugin, Scope, filled
+from podium import Cycle, DependsOn, FieldError, FieldPath, Handle, NodeInfo, NodePart, Plugin, filled
 
 # A field that is None may be set by an environment variable, where an agent is set up by its container.
 VARIABLES = {"points": "VARIABLE_POINTS"}
@@ -118,8 +118,7 @@ class NAME(Plugin):
     trusted = True
     Args = NAMEArgs
     # The answer about a node depends on the pod and the Node object alone, so it can be kept until the node changes.
-    filter_scope = score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False, kinds=())
 
     def __init__(self, args: NAMEArgs, handle: Handle) -> None:
         super().__init__(filled(args, VARIABLES), handle)

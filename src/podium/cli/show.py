@@ -14,6 +14,7 @@ from podium.cli.options import Output
 from podium.engine.explain import Explanation, NodeAnswer, Outcome
 from podium.engine.gangs.explain_gang import GangExplanation
 from podium.engine.unblock import Remedy
+from podium.framework.protocols import ModelAnswer
 from podium.kube.printable import printable
 
 if TYPE_CHECKING:
@@ -85,6 +86,16 @@ def device_lines(explanation: Explanation) -> list[str]:
     return [f"claim {claim}, request {request}: {', '.join(given[claim, request])}" for claim, request in given]
 
 
+def model_line(answer: ModelAnswer) -> str:
+    """Who decided where a plugin may ask a model, in one line.
+
+    >>> model_line(ModelAnswer("ModelScore", "fallback", "timeout", 50.2))
+    'ModelScore: the fallback decided (timeout), after 50.2 ms'
+    """
+    why = f" ({answer.reason})" if answer.reason else ""
+    return f"{answer.plugin}: the {answer.decided_by} decided{why}, after {answer.milliseconds:.1f} ms"
+
+
 def gang_line(gang: GangExplanation) -> str:
     """How the pod's gang stands, in one line."""
     standing = f"{gang.group}: {gang.members} of at least {gang.minimum} members are there, {gang.assigned} have a node"
@@ -126,6 +137,8 @@ def _show_tables(explanation: Explanation, out: "Console") -> None:
         say(out, f"warning: {warning}", "yellow")
     for line in device_lines(explanation):
         say(out, line, "green")
+    for line in map(model_line, explanation.models):
+        say(out, line, "yellow" if "fallback" in line else "green")
     for note in explanation.notes:
         say(out, note, "yellow")
     making_room = preemption(explanation)

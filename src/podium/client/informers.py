@@ -173,11 +173,11 @@ class Informers:
 
 
 def watched_kinds(runtimes: Iterable[ProfileRuntime]) -> list[ApiResource[Any]]:
-    """What every scheduler watches, and what else plugins of these profiles look at."""
+    """What every scheduler watches, and what else plugins of these profiles read."""
     kinds: set[type] = set()
     ended_pods = False
     for runtime in runtimes:
-        kinds.update(kind for plugin in runtime.plugins.values() for kind in plugin.looks_at or ())
+        kinds.update(kind for plugin in runtime.plugins.values() for kind in plugin.depends_on.kinds or ())
         ended_pods = ended_pods or any(plugin.watches_ended_pods for plugin in runtime.plugins.values())
         kinds.update(kind for kind, gate in GATED.items() if gate in runtime.handle.gates)
     watched = {kind: resource for kind, resource in RESOURCES.items() if kind in kinds or resource in WATCHED}

@@ -30,3 +30,19 @@ def parse_seeds(given: int | str | list[int]) -> list[int]:
             raise ValueError(f'"{part.strip()}" is no range of seeds: smallest first, at most {MOST_SEEDS:,}')
         seeds += range(first, last + 1)
     return list(dict.fromkeys(seeds))
+
+
+def written_seeds(seeds: list[int]) -> str:
+    """Seeds as they are typed, in order.
+
+    >>> written_seeds([42, 43, 44, 44, 7]), written_seeds([1, 2])
+    ('42-44,7', '1,2')
+    """
+    parts: list[list[int]] = []
+    for seed in dict.fromkeys(seeds):
+        if parts and parts[-1][-1] + 1 == seed:
+            parts[-1].append(seed)
+        else:
+            parts.append([seed])
+    texts = [f"{part[0]}-{part[-1]}" if len(part) > 2 else ",".join(map(str, part)) for part in parts]
+    return ",".join(texts)

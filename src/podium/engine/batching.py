@@ -4,8 +4,9 @@ kube-scheduler keeps the scores of the last pod for half a second. If the next p
 that the last one took refuses it, it is offered the node that comes next in the heap of these scores, and takes it if
 filters let it: nothing is scored again. Which of several equal nodes that is differs from what a fresh heap gives up.
 
-A signature is what all plugins' `sign_pod` say of a pod. Default spread constraints, extenders, and plugins that do not
-sign keep a profile from ever batching, so that with the default profile nothing but the counters moves.
+A signature is what `podium.engine.pod_signatures` says for all plugins. Default spread constraints, extenders, and
+plugins that do not sign keep a profile from ever batching, so that with the default profile nothing but the counters
+moves.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from typing import Final
 from podium.cluster import Rows
 from podium.config.points import Point
 from podium.engine.choice import ScoreHeap
+from podium.engine.pod_signatures import signature_of
 from podium.framework.clock import Clock
 from podium.framework.cycle import Cycle
 from podium.framework.normalize import Scores
-from podium.framework.plugin import Plugin
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError
 
@@ -51,10 +52,11 @@ class Batch:
         self._runtime = runtime
         self._clock = clock
         points = (Point.PRE_FILTER, Point.FILTER, Point.PRE_SCORE, Point.SCORE)
-        self._plugins = list(dict.fromkeys(plugin for point in points for plugin in runtime.at(point)))
-        self.signs = not extenders and all(
-            each.signs_pods and type(each).sign_pod is not Plugin.sign_pod for each in self._plugins
-        )
+        signatures = [
+            signature_of(each) for each in dict.fromkeys(each for point in points for each in runtime.at(point))
+        ]
+        self._signatures = [each for each in signatures if each is not None]
+        self.signs = not extenders and len(self._signatures) == len(signatures)
         """Whether it can ever be of use."""
         self._signature: Hashable = None
         self._heap: ScoreHeap | None = None
@@ -137,5 +139,5 @@ class Batch:
         return signature
 
     def _signed(self, cycle: Cycle) -> Hashable:
-        parts = [plugin.sign_pod(cycle.pod) for plugin in self._plugins]
+        parts = [sign(cycle.pod) for sign in self._signatures]
         return None if None in parts else tuple(parts)

@@ -30,7 +30,7 @@ from podium.framework.handle import Driver, EngineState, Handle, Preemptor
 from podium.framework.nominator import Nominator
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.profile import ProfileRuntime
-from podium.framework.protocols import AllocatingPlugin, ExplainingPlugin
+from podium.framework.protocols import AllocatingPlugin, ExplainingPlugin, ModelAnswer, ModelPlugin
 from podium.framework.status import PluginError, Status
 from podium.kube import CustomObject, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.devices import Allocation
@@ -95,6 +95,8 @@ class Explanation:
     """What plugins that rejected the pod add for people."""
     warnings: list[str] = field(default_factory=list)
     """Why the scheduler in charge may decide differently: what was not known here."""
+    models: list[ModelAnswer] = field(default_factory=list)
+    """Who decided where a plugin may ask a model: the model, or what stands in for it, and why."""
     nominated: str = ""
     """The node that is set aside for the pod, where it was judged alone because it takes the pod."""
     kubernetes_version: str = ""
@@ -107,7 +109,11 @@ class Explanation:
         data["kubernetesVersion"] = data.pop("kubernetes_version")
         if self.gang is None:
             del data["gang"]
-        for name in ("notes", "warnings"):
+        data["models"] = [
+            {"plugin": plugin, "decidedBy": by, "reason": reason, "milliseconds": milliseconds}
+            for plugin, by, reason, milliseconds in self.models
+        ]
+        for name in ("notes", "warnings", "models"):
             if not data[name]:
                 del data[name]
         for node in data["nodes"]:
@@ -137,7 +143,7 @@ def explain(
     """
     registry = load_registry() if registry is None else registry
     config = default_config(registry) if config is None else config
-    unbound = as_unbound(_with_uid(pod))
+    unbound = as_unbound(with_uid(pod))
     profile = profile_of(unbound, config)
     handle = handle_for_trial(objects, unbound, config, clock, load, on_failure)
     return _judge(ProfileRuntime(profile, registry, handle), unbound, config, parity=parity, closely=True)
@@ -234,6 +240,7 @@ def explain_in(runtime: ProfileRuntime, pod: Pod, sampling: Sampling, *, closely
     _add_devices(runtime, cycle, answers)
     if decision.row is not None:
         explanation = verdict(Outcome.FITS, nodes=answers)
+        explanation.models = _model_answers(runtime, cycle)
         explanation.selected = cluster.names[decision.row]
         if explanation.selected == pod.status.nominated_node_name and decision.search.refusals is None:
             explanation.nominated = explanation.selected
@@ -261,6 +268,11 @@ def _notes(runtime: ProfileRuntime, pod: Pod, diagnosis: Diagnosis) -> list[str]
     return notes
 
 
+def _model_answers(runtime: ProfileRuntime, cycle: Cycle) -> list[ModelAnswer]:
+    plugins = [plugin for plugin in runtime.plugins.values() if isinstance(plugin, ModelPlugin)]
+    return [answer for plugin in plugins if (answer := plugin.model_answer(cycle)) is not None]
+
+
 def as_unbound(pod: Pod) -> Pod:
     """The pod as it was before a node was chosen."""
     if not pod.node_name:
@@ -271,13 +283,21 @@ def as_unbound(pod: Pod) -> Pod:
 def build_cluster(objects: Iterable[Any], pod: Pod | None, served: set[str], nominator: Nominator) -> Cluster:
     """A cluster with everything in the objects, the pod without a node; nodes keep the order they come in."""
     cluster = Cluster()
+    fill_cluster(cluster, objects, pod, served, nominator)
+    return cluster
+
+
+def fill_cluster(
+    cluster: Cluster, objects: Iterable[Any], pod: Pod | None, served: set[str], nominator: Nominator
+) -> None:
+    """Put everything in the objects into an empty cluster."""
     pods: list[Pod] = []
     for each in objects:
         if isinstance(each, Node):
             cluster.set_node(each)
         elif isinstance(each, Pod):
             if not each.finished and (pod is None or each.key != pod.key):
-                pods.append(_with_uid(each))
+                pods.append(with_uid(each))
         elif isinstance(each, CustomObject):
             cluster.objects.custom_store(each.resource).set(each.key, each.data)
         else:
@@ -293,10 +313,9 @@ def build_cluster(objects: Iterable[Any], pod: Pod | None, served: set[str], nom
             cluster.objects.pending_pods.set(each.key, each)
             if each.spec.scheduler_name in served:
                 nominator.nominate(each)
-    return cluster
 
 
-def _with_uid(pod: Pod) -> Pod:
+def with_uid(pod: Pod) -> Pod:
     """Pods go by uid; one that no API server has seen goes by its name."""
     return pod if pod.uid else replace(pod, metadata=replace(pod.metadata, uid=pod.key))
 

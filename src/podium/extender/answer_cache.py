@@ -1,8 +1,8 @@
 """Caches answers of plugins about all nodes, so that a request costs a look into an array.
 
 This is the row-local form of the engine's answer cache: for plugins whose answer about a node depends on that node's
-row alone (scopes NODE, TOTALS and PODS) and on their watermarks (load that is measured, what was learnt). While the
-watermarks stand, plugins are asked about changed rows only. The entries used longest ago are dropped.
+row alone (`depends_on` with a `node` below ANYTHING) and on their answer keys (load that is measured, what was learnt).
+While the keys stand, plugins are asked about changed rows only. The entries used longest ago are dropped.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from podium.cluster import Cluster, Nodes
 from podium.engine.answer_cache.changed_rows import Numbers, RowAnswers, StatusOf, read_changes
 from podium.engine.answer_cache.store import SignatureHistory, UnexpectedErrors
-from podium.framework import Cycle, PluginError, Scope
+from podium.framework import Cycle, NodePart, PluginError
+from podium.framework.answer_keys import AnswerKeys, Dependence
 from podium.framework.profile import ProfileRuntime
-from podium.framework.watermarks import Watermarks
 
 MOST_ENTRIES = 64
 
@@ -29,23 +29,23 @@ Ask = Callable[[Cycle, Nodes], tuple[Numbers, StatusOf]]
 class _Entry:
     """The answers for one signature, and how far they are fresh."""
 
-    __slots__ = ("answers", "cursor", "watermarks")
+    __slots__ = ("answers", "cursor", "keys")
 
-    def __init__(self, cluster: Cluster, plugins: Sequence[Any]) -> None:
+    def __init__(self, cluster: Cluster, dependences: Sequence[Dependence]) -> None:
         self.answers = RowAnswers()
         self.cursor = cluster.row_cursor()
-        self.watermarks = Watermarks(plugins)
+        self.keys = AnswerKeys(dependences)
 
 
 class RowAnswerCache:
     """The answers of some plugins together, by signature of pods."""
 
     def __init__(self, runtime: ProfileRuntime, plugins: Sequence[Any], ask: Ask, errors: UnexpectedErrors) -> None:
-        scopes = [_scope_of(plugin) for plugin in plugins]
-        self.possible = bool(scopes) and max(scopes) < Scope.CLUSTER
-        self._pods = bool(scopes) and max(scopes) > Scope.NODE
-        self._see_claims = any(plugin.sees_claims for plugin in plugins)
-        self._plugins = plugins
+        furthest = max((plugin.depends_on.node for plugin in plugins), default=NodePart.ANYTHING)
+        self.possible = furthest < NodePart.ANYTHING
+        self._pods = furthest > NodePart.OBJECT
+        self._claims = any(plugin.depends_on.claims for plugin in plugins)
+        self._dependences = [runtime.dependences[plugin] for plugin in plugins]
         self._cluster = runtime.handle.cluster
         self._ask = ask
         self._errors = errors
@@ -55,14 +55,14 @@ class RowAnswerCache:
 
     def of(self, cycle: Cycle) -> RowAnswers | None:
         """The answers for pods like the cycle's, up to date; None where that is not worth it, or a plugin fails."""
-        if self._see_claims and cycle.facts.claims:
+        if self._claims and cycle.facts.claims:
             return None
         signature = cycle.facts.signature
         entry = self._entries.get(signature)
         if entry is None:
             if not self._history.worth_an_entry(signature, cycle.pod.uid):
                 return None
-            entry = self._entries[signature] = _Entry(self._cluster, self._plugins)
+            entry = self._entries[signature] = _Entry(self._cluster, self._dependences)
             if len(self._entries) > MOST_ENTRIES:
                 self._entries.popitem(last=False)
         else:
@@ -77,9 +77,9 @@ class RowAnswerCache:
         return None
 
     def _refresh(self, entry: _Entry, cycle: Cycle) -> bool:
-        """Bring an entry up to date; False where a plugin cannot tell its watermark."""
-        cluster, answers, moved = self._cluster, entry.answers, entry.watermarks.moved(cycle)
-        if not entry.watermarks.tellable:
+        """Bring an entry up to date; False where a plugin cannot tell its answer key."""
+        cluster, answers, moved = self._cluster, entry.answers, entry.keys.moved(cycle)
+        if not entry.keys.tellable:
             return False  # once it can, it counts as moved
         changes = read_changes(entry.cursor, cluster)
         if moved or changes is None or answers.numbers is None or len(answers.numbers) != cluster.columns.rows:
@@ -91,9 +91,3 @@ class RowAnswerCache:
             rows = np.array(list(changed), dtype=np.intp)
             answers.set_rows(rows, *self._ask(cycle, Nodes(cluster, rows)))
         return True
-
-
-def _scope_of(plugin: Any) -> Scope:
-    points = type(plugin).points
-    scopes = [plugin.filter_scope] if "filter" in points else []
-    return max([*scopes, plugin.score_scope] if "score" in points else scopes, default=Scope.CLUSTER)

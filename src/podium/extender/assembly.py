@@ -20,9 +20,10 @@ from podium.engine.scheduler import Scheduler
 from podium.extender.agents import Agent
 from podium.extender.binding import BindingWriter
 from podium.framework.clock import Clock
+from podium.framework.depends_on import NodePart
 from podium.framework.experience import Experience
 from podium.framework.handle import Driver
-from podium.framework.plugin import Plugin, Scope
+from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import OnPluginFailure
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
@@ -94,8 +95,8 @@ def runtime_of(engine: Scheduler) -> ProfileRuntime:
 def look_beyond_rows(engine: Scheduler) -> bool:
     """Whether any plugin's answer about a node depends on others than that node."""
     runtime = runtime_of(engine)
-    scopes = [plugin.filter_scope for plugin in runtime.at(Point.FILTER)]
-    return Scope.CLUSTER in [*scopes, *(plugin.score_scope for plugin in runtime.at(Point.SCORE))]
+    plugins = (*runtime.at(Point.FILTER), *runtime.at(Point.SCORE))
+    return any(plugin.depends_on.node == NodePart.ANYTHING for plugin in plugins)
 
 
 def may_see_images(engine: Scheduler) -> bool:
@@ -107,10 +108,11 @@ def kinds_to_watch(plugins: Iterable[type[Plugin]]) -> list[ApiResource[Any]]:
     """What plugins need to see of a cluster: nodes; pods where these matter; everything where one looks further."""
     kinds: dict[type, None] = {Node: None}
     for plugin in plugins:
-        scopes = [(plugin.filter_scope, "filter"), (plugin.score_scope, "score")]
-        furthest = max((scope for scope, point in scopes if point in plugin.points), default=Scope.NODE)
-        if furthest == Scope.CLUSTER and plugin.looks_at is None:
+        declared = plugin.depends_on
+        node = declared.node if plugin.points & {Point.FILTER, Point.SCORE} else NodePart.OBJECT
+        if node == NodePart.ANYTHING and declared.kinds is None:
             return list(WATCHED)
-        if furthest > Scope.NODE or plugin.observe is not Plugin.observe:
-            kinds.update(dict.fromkeys((Pod, *(plugin.looks_at or ()))))
+        if node > NodePart.OBJECT or plugin.observe is not Plugin.observe:
+            kinds[Pod] = None
+        kinds.update(dict.fromkeys(declared.kinds or ()))
     return [RESOURCES[kind] for kind in kinds]

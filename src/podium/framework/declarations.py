@@ -6,7 +6,7 @@ Also refuses plugins whose methods or attributes look like the contract's but ar
 
 Such a plugin would load, and do nothing. A helper that is meant as it is may be named with a leading underscore.
 
-Also checks the kinds that a plugin names: what it reads (`resources`, `looks_at`), what it waits for (`interests`).
+Also checks the kinds that a plugin names: what it reads (`resources`, `depends_on`), what it waits for (`interests`).
 
 Kinds that scheduling itself depends on are typed, and every scheduler knows them. Any other is read as it was written:
 custom resources and other groups' objects by "plural.group", and of the core group the few in `CORE_KINDS`. A name that
@@ -24,11 +24,14 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from podium.framework.answers import given
+from podium.framework.depends_on import DependsOn, NodePart
 from podium.framework.events import Resource
 from podium.framework.extension_points import MAY_WAIT, METHODS
 from podium.framework.normalize import Normalizer
-from podium.framework.plugin import Plugin, Scope
+from podium.framework.old_declarations import old_declaration
+from podium.framework.plugin import Plugin
 from podium.framework.status import PluginError
+from podium.kube import Node, Pod
 from podium.kube.custom_object import CORE_KINDS
 from podium.kube.decode import KINDS
 
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 
 _ANSWERS_AT_ONCE: Final = (
     *(method for method in METHODS if method not in MAY_WAIT),
-    *("interests", "watermark", "sign_pod", "observe"),
+    *("interests", "answer_key", "observe"),
 )
 
 
@@ -80,17 +83,37 @@ def with_checked_attributes(plugin: Plugin) -> Plugin:
 def _wrong_attributes(plugin: Any) -> Iterator[str]:
     if plugin.normalizer is not None and not isinstance(plugin.normalizer, Normalizer):
         yield f"normalizer is {given(plugin.normalizer)}: write Normalizer.DEFAULT or Normalizer.REVERSED, or None"
-    for name in ("filter_scope", "score_scope"):
-        scope: object = getattr(plugin, name)
-        if not isinstance(scope, Scope | property):
-            yield f"{name} is {given(scope)}: write {', '.join(f'Scope.{each.name}' for each in Scope)}"
+    yield from old_declaration(plugin)
+    if isinstance(plugin.depends_on, DependsOn):
+        yield from _wrong_fields(plugin.depends_on)
+    else:
+        yield f"depends_on is {given(plugin.depends_on)}: write DependsOn(node=…, claims=…, kinds=…)"
     if isinstance(plugin.resources, str):
         yield f'resources is {given(plugin.resources)}: write a tuple, such as ("plural.group/v1",)'
     if not isinstance(plugin.reason, str):
         yield f"reason is {given(plugin.reason)}: write a text"
 
 
-_KNOWN = {*METHODS} | {name for name in vars(Plugin) if not name.startswith("_")} | {"args", "handle"}
+def _wrong_fields(declared: DependsOn) -> Iterator[str]:
+    node: object = declared.node
+    if not isinstance(node, NodePart):
+        yield f"depends_on.node is {given(node)}: write {', '.join(f'NodePart.{each.name}' for each in NodePart)}"
+    if not isinstance(declared.claims, bool):
+        yield f"depends_on.claims is {given(declared.claims)}: write True or False"
+    kinds: object = declared.kinds
+    if kinds is not None and not isinstance(kinds, tuple):
+        yield f"depends_on.kinds is {given(kinds)}: write a tuple, such as (PriorityClass,), or None"
+        return
+    for kind in kinds or ():
+        if kind in (Node, Pod):
+            yield f"depends_on.kinds: {kind.__name__} is not named there; `node` says what it reads of nodes and pods"
+        elif kind not in KINDS.values():
+            known = ", ".join(sorted({known.__name__ for known in KINDS.values()} - {"CustomObject", "Node", "Pod"}))
+            yield f"depends_on.kinds: {kind!r} is no kind of podium.kube; there are {known}"
+
+
+_METHODS_ASIDE: Final = {"args", "handle", "answer_key"}
+_KNOWN = {*METHODS} | {name for name in dir(Plugin) if not name.startswith("_")} | _METHODS_ASIDE
 _IMITATED = _KNOWN - {"points", "args", "handle", "metrics", "page"}
 """Of these, names that are no ordinary words: a plugin may well have a `metric`."""
 _CLOSE = 0.84
@@ -143,10 +166,6 @@ def wrong_kinds(plugin: type[Plugin]) -> Iterator[str]:
         if not is_plain(name) or (slash and not _VERSION.fullmatch(version)):
             core = ", ".join(f'"{core}/v1"' for core in _CORE)
             yield f'resources: "{each}" is no kind that can be read; write {core} or a "plural.group/version"'
-    for kind in plugin.looks_at or ():
-        if kind not in KINDS.values():
-            known = ", ".join(sorted({known.__name__ for known in KINDS.values()} - {"CustomObject"}))
-            yield f"looks_at: {kind!r} is no kind of podium.kube; there are {known}"
 
 
 def wrong_interest(resource: str) -> str | None:

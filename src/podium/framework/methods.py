@@ -15,9 +15,10 @@ from typing import NamedTuple
 from podium.cluster import Mask, Nodes
 from podium.framework.answers import filter_by_node, score_by_node
 from podium.framework.cycle import Cycle
+from podium.framework.depends_on import NodePart
 from podium.framework.diagnosis import Diagnosis, PostFilterResult, Verdict
 from podium.framework.normalize import Normalizer, Scores
-from podium.framework.plugin import Plugin, Scope
+from podium.framework.plugin import Plugin
 from podium.framework.protocols import (
     AddsPods,
     AdjustPods,
@@ -68,7 +69,7 @@ class PreFilterMethods:
 class FilterMethods:
     name: str
     plugin: Plugin
-    scope: Scope
+    node_part: NodePart
     filter: FilterNodes | None
     filter_node: FilterNode | None
     filter_each: Callable[[Cycle, Nodes, Mask], Verdict] | None
@@ -91,7 +92,7 @@ class PreScoreMethods:
 class ScoreMethods:
     name: str
     plugin: Plugin
-    scope: Scope
+    node_part: NodePart
     score: ScoreNodes | None
     score_node: ScoreNode | None
     score_each: Callable[[Cycle, Nodes], Scores] | None
@@ -167,7 +168,7 @@ def filtering(plugin: Plugin, timer: ProfileTimer) -> FilterMethods:
     if isinstance(plugin, NodeFilterPlugin):
         node = timer.timed_plugin(Step.FILTER, plugin.name, plugin.filter_node)
         each = _filtering_each(plugin, plugin.filter_node, node, timer) if nodes is None else None
-    return FilterMethods(plugin.name, plugin, plugin.filter_scope, nodes, node, each)
+    return FilterMethods(plugin.name, plugin, plugin.depends_on.node, nodes, node, each)
 
 
 def post_filter(plugin: Plugin, timer: ProfileTimer) -> PostFilterMethods:
@@ -189,7 +190,7 @@ def scoring(plugin: Plugin, timer: ProfileTimer) -> ScoreMethods:
         each = _scoring_each(plugin.score_node, node, timer) if nodes is None else None
     if isinstance(plugin, NormalizePlugin) and plugin.normalizer is None:
         normalize = timer.timed_plugin(Step.NORMALIZE, plugin.name, plugin.normalize)
-    return ScoreMethods(plugin.name, plugin, plugin.score_scope, nodes, node, each, plugin.normalizer, normalize)
+    return ScoreMethods(plugin.name, plugin, plugin.depends_on.node, nodes, node, each, plugin.normalizer, normalize)
 
 
 def reserving(plugin: Plugin, timer: ProfileTimer) -> ReserveMethods:
@@ -259,7 +260,7 @@ def filters_in_force(
 ) -> InForce:
     """Those whose plugin PreFilter has not skipped."""
     left = tuple(plugin for plugin in filters if plugin.name not in skipped)
-    furthest = max((plugin.scope for plugin in left), default=Scope.NODE)
+    furthest = max((plugin.node_part for plugin in left), default=NodePart.OBJECT)
     followers = tuple(
         plugin
         for plugin in pre_filters
@@ -267,8 +268,8 @@ def filters_in_force(
     )
     return InForce(
         left,
-        tuple(plugin for plugin in left if plugin.scope > Scope.NODE),
-        beyond_rows=furthest == Scope.CLUSTER,
+        tuple(plugin for plugin in left if plugin.node_part > NodePart.OBJECT),
+        beyond_rows=furthest == NodePart.ANYTHING,
         followers=followers,
-        sums_only=furthest <= Scope.TOTALS and not followers,
+        sums_only=furthest <= NodePart.TOTALS and not followers,
     )

@@ -19,6 +19,7 @@ from podium.config.points import Point
 from podium.config.registry import Registry
 from podium.config.resolved import Profile
 from podium.framework import methods
+from podium.framework.answer_keys import Dependence, dependence_of
 from podium.framework.answers import (
     FailedOnNodeError,
     OutOfRangeError,
@@ -41,6 +42,7 @@ from podium.framework.answers import (
 )
 from podium.framework.cycle import Cycle
 from podium.framework.declarations import with_checked_attributes
+from podium.framework.depends_on import NodePart
 from podium.framework.diagnosis import (
     Diagnosis,
     PostFilterResult,
@@ -62,7 +64,7 @@ from podium.framework.methods import (
 )
 from podium.framework.normalize import Scores
 from podium.framework.notes import SharedNoteError, check_notes, shared_notes
-from podium.framework.plugin import Plugin, Scope
+from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import PluginFailure, line_of
 from podium.framework.protocols import AdjustPods, PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.status import NO_WAITS, SKIP, SUCCESS, Code, PluginError, Status, Wait, Waits, code_of
@@ -102,6 +104,7 @@ class ProfileRuntime:
             for name in names:
                 if name not in self.plugins:
                     self.plugins[name] = self._construct(registry, name)
+        self.dependences = {plugin: dependence_of(plugin) for plugin in self.plugins.values()}
         self._resolve(profile.plugins)
 
     def _construct(self, registry: Registry, name: str) -> Plugin:
@@ -146,6 +149,12 @@ class ProfileRuntime:
     def at(self, point: Point) -> tuple[Plugin, ...]:
         """The plugins of an extension point, in running order."""
         return self._at[point]
+
+    def dependences_at(self, *points: Point) -> list[Dependence]:
+        """What the plugins of some extension points declare that their answers depend on, each plugin once."""
+        return [
+            self.dependences[plugin] for plugin in dict.fromkeys(each for point in points for each in self._at[point])
+        ]
 
     def only(self, names: Collection[str], weights: Mapping[str, int] | None = None) -> ProfileRuntime:
         """A subset of the plugins at work; with weights of their own, where some are given."""
@@ -431,7 +440,7 @@ class ProfileRuntime:
                 return plugin.score_each(cycle, nodes)
             assert plugin.score is not None
             # Where each node's score is its own, whole columns are cheaper to work with than copies of most of each.
-            whole = rows is not None and plugin.scope < Scope.CLUSTER and 2 * len(rows) > every_row
+            whole = rows is not None and plugin.node_part < NodePart.ANYTHING and 2 * len(rows) > every_row
             scored = Nodes(cycle.cluster) if whole else nodes
             answer = plugin.score(cycle, scored)
             if type(answer) is int:

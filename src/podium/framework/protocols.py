@@ -11,7 +11,7 @@ those that take it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from podium.cluster import Mask, NodeInfo, Nodes, PlacedPod, Rows
@@ -34,6 +34,28 @@ Normalize = Callable[[Cycle, Nodes, Scores], Scores]
 AdjustPods = Callable[[Cycle, PlacedPod], Status | None]
 OnNode = Callable[[Cycle, str], Effect]
 """(cycle, node name) → the outcome, at once or when awaited."""
+
+
+class ModelAnswer(NamedTuple):
+    """Who decided where a plugin may ask a model."""
+
+    plugin: str
+    decided_by: str
+    """model, or fallback."""
+    reason: str
+    """Why it was the fallback; empty where it was the model."""
+    milliseconds: float
+    """How long the model was waited for."""
+
+
+@runtime_checkable
+class ModelPlugin(Protocol):
+    """A plugin that asks a model: for explanations, and for simulations."""
+
+    not_reproducible: str | None
+    """Why a simulation with it can't be repeated, where real time had a part in its decisions."""
+
+    def model_answer(self, cycle: Cycle, /) -> ModelAnswer | None: ...
 
 
 @runtime_checkable
@@ -161,6 +183,14 @@ class DeviceUse(NamedTuple):
     driver: str
     pool: str
     device: str
+
+
+@runtime_checkable
+class KeyedPlugin(Protocol):
+    """One whose answers depend on more than `depends_on` says."""
+
+    def answer_key(self, pod: Pod, /) -> Hashable:
+        """Equal for as long as the answers about pods like this one hold; None: do not keep them."""
 
 
 @runtime_checkable

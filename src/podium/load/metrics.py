@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from podium.framework.clock import Clock
-from podium.framework.plugin import LabelValues, MetricKind, PluginMetric
+from podium.framework.plugin_extras import LabelValues, MetricKind, PluginMetric
 from podium.load.sources import Followed, Telemetry
 
 BY_SERIES = ("source", "query")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 import numpy as np
 
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import Cycle, Plugin, Scope, Scores
+from podium.framework import Cycle, DependsOn, NodePart, Plugin, Scores
 from podium.kube import Pod
 from podium.load.readings import GenerationCounter, Readings
 
@@ -44,11 +44,10 @@ class NamedScores:
 class NamedScorePlugin(Plugin):
     """A plugin whose scores are `NamedScores`; what differs between such plugins is how scores are found."""
 
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
     scores: NamedScores
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         return self.scores.generation.count
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:

@@ -1,7 +1,7 @@
 """Holds measured load of nodes: the protocol between the sources that fetch it and the plugins that score by it.
 
 A plugin names in its `__init__` the series it follows, and holds on to the `Readings` it gets. Those are written
-between cycles, in the background; a cycle only reads them. `Readings.generation` belongs into the plugin's watermark,
+between cycles, in the background; a cycle only reads them. `Readings.generation` belongs into the plugin's answer key,
 so that cached answers are fresh until something new is measured:
 
     class Quiet(Plugin):
@@ -9,7 +9,7 @@ so that cached answers are fresh until something new is measured:
             super().__init__(args, handle)
             self.readings = follow(handle, Series(source=args.source, query="node_load1"))
 
-        def watermark(self, pod):
+        def answer_key(self, pod):
             return self.readings.generation
 
         def score(self, cycle, nodes):
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class GenerationCounter:
-    """Counts the changes of several readings: one watermark for a plugin that follows them all."""
+    """Counts the changes of several readings: one answer key for a plugin that follows them all."""
 
     __slots__ = ("count",)
 

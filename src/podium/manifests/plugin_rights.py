@@ -1,6 +1,6 @@
 """Finds out what the plugins of a configuration read and write.
 
-Plugins declare kinds (`looks_at`), custom resources (`resources`, `interests()`) and writes (`writes`). What they
+Plugins declare kinds (`depends_on`), custom resources (`resources`, `interests()`) and writes (`writes`). What they
 measure and where they keep what they learn, they say when they are made: so all are made once, with a source of load
 and an experience that only remember what they are used for.
 """
@@ -21,7 +21,8 @@ from podium.engine.explain import Unwritten
 from podium.framework.clock import SystemClock
 from podium.framework.experience import GivenExperience
 from podium.framework.handle import Driver, EngineState, Handle
-from podium.framework.plugin import Plugin, Write
+from podium.framework.plugin import Plugin
+from podium.framework.plugin_extras import Write
 from podium.framework.profile import ProfileRuntime
 from podium.load.readings import GivenLoad
 from podium.manifests.rights import Rights

@@ -13,7 +13,7 @@ from collections.abc import Collection, Hashable, Iterable
 from typing import Any, Final
 
 from podium.cluster.pod_groups import PodGroupStates
-from podium.framework import Action, Cycle, Handle, Interest, Plugin, Resource, Status, Wait
+from podium.framework import Action, Cycle, DependsOn, Handle, Interest, Plugin, Resource, Status, Wait
 from podium.kube import Pod, PodGroup
 from podium.kube.pod_group import pod_group_key
 
@@ -26,7 +26,7 @@ TOO_FEW_NODES: Final = "waiting for minCount pods from a gang to be scheduled"
 class GangScheduling(Plugin):
     name = NAME
     trusted = True
-    looks_at = (PodGroup,)
+    depends_on = DependsOn(kinds=(PodGroup,))
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)

@@ -16,7 +16,7 @@ import numpy as np
 
 from podium.cluster import Cluster, NodeInfo, Nodes
 from podium.cluster.images import ImageState
-from podium.framework import MAX_SCORE, Cycle, Plugin, Scope, Scores
+from podium.framework import MAX_SCORE, Cycle, DependsOn, NodePart, Plugin, Scores
 from podium.kube import Pod
 
 NAME = "ImageLocality"
@@ -29,13 +29,9 @@ class ImageLocality(Plugin):
     name = NAME
     trusted = True
     reads_images = True
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return frozenset(with_tag(each.image) for each in (*pod.spec.containers, *pod.spec.init_containers))
-
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         """What a node's images are worth depends on how far each has spread, and on the number of nodes."""
         cluster = self.handle.cluster
         if not cluster.images:

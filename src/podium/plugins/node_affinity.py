@@ -10,7 +10,7 @@ without weight or without conditions do not count, but a pod that has only such 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 import numpy as np
@@ -21,13 +21,14 @@ from podium.framework import (
     SKIP,
     Action,
     Cycle,
+    DependsOn,
     Handle,
     Interest,
+    NodePart,
     Normalizer,
     Plugin,
     PluginError,
     Resource,
-    Scope,
     Scores,
     Status,
     Verdict,
@@ -75,9 +76,7 @@ class NodeAffinity(Plugin):
     name = NAME
     trusted = True
     Args = NodeAffinityArgs
-    filter_scope = Scope.NODE
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
     normalizer = Normalizer.DEFAULT
 
     def __init__(self, args: NodeAffinityArgs, handle: Handle) -> None:
@@ -86,11 +85,6 @@ class NodeAffinity(Plugin):
         self._added: NodeTerms | None = None if added.required is None else compile_strict_node_selector(added.required)
         self._prefers = bool(added.preferred)
         self._added_preferred = compile_preferred_terms(added.preferred)
-
-    def sign_pod(self, pod: Pod) -> Hashable:
-        affinity = pod.spec.affinity
-        terms = affinity and affinity.node_affinity and _terms_signature(affinity.node_affinity)
-        return terms, frozenset(pod.spec.node_selector.items())
 
     def interests(self) -> Iterable[Interest]:
         return [
@@ -182,17 +176,3 @@ def _term_errors(term: NodeSelectorTerm, path: FieldPath) -> Iterator[FieldError
 def _steps(where: str) -> Iterator[Step]:
     for name, position in re.findall(r"\.(\w+)|\[(\d+)\]", where):
         yield name or int(position)
-
-
-def _terms_signature(affinity: NodeAffinitySpec) -> Hashable:
-    """Equal where terms and conditions differ in their order alone."""
-    required = affinity.required.node_selector_terms if affinity.required else ()
-    preferred = frozenset((each.weight, _term_signature(each.preference)) for each in affinity.preferred)
-    return frozenset(map(_term_signature, required)), preferred
-
-
-def _term_signature(term: NodeSelectorTerm) -> Hashable:
-    return tuple(
-        frozenset((each.key, each.operator, frozenset(each.values)) for each in conditions)
-        for conditions in (term.match_expressions, term.match_fields)
-    )

@@ -6,13 +6,25 @@ user namespaces together with the host network. Pods that need neither are not l
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from itertools import chain
 
 import numpy as np
 
 from podium.cluster import Nodes
-from podium.framework import SKIP, Action, Cycle, Interest, Plugin, PluginError, Resource, Scope, Status, Verdict
+from podium.framework import (
+    SKIP,
+    Action,
+    Cycle,
+    DependsOn,
+    Interest,
+    NodePart,
+    Plugin,
+    PluginError,
+    Resource,
+    Status,
+    Verdict,
+)
 from podium.kube import Node, Pod
 
 NAME = "NodeDeclaredFeatures"
@@ -26,11 +38,7 @@ USER_NAMESPACES_WITH_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
 class NodeDeclaredFeatures(Plugin):
     name = NAME
     trusted = True
-    filter_scope = Scope.NODE
-    sees_claims = False
-
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return required_features(pod)
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def interests(self) -> Iterable[Interest]:
         return [

@@ -6,13 +6,12 @@ pod, as an extender's caller or an explanation does.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
 from podium.cluster import Nodes
-from podium.framework import Action, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
-from podium.kube import Pod
+from podium.framework import Action, Cycle, DependsOn, Interest, NodePart, Plugin, Resource, Status, Verdict
 
 NAME = "NodeName"
 OTHER_NODE = Status.unresolvable("node(s) didn't match the requested node name")
@@ -21,11 +20,7 @@ OTHER_NODE = Status.unresolvable("node(s) didn't match the requested node name")
 class NodeName(Plugin):
     name = NAME
     trusted = True
-    filter_scope = Scope.NODE
-    sees_claims = False
-
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return pod.node_name
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def interests(self) -> Iterable[Interest]:
         return [Interest(Resource.NODE, Action.ADD)]

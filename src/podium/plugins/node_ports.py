@@ -6,7 +6,7 @@ and the addresses are equal or one of them is the wildcard 0.0.0.0, which is als
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,19 @@ import numpy as np
 from podium.cluster import HostPort, NodeInfo, Nodes
 from podium.cluster.facts import host_ports
 from podium.cluster.ports import conflict
-from podium.framework import SKIP, Action, Cycle, Interest, Plugin, PluginError, Resource, Scope, Status, Verdict
+from podium.framework import (
+    SKIP,
+    Action,
+    Cycle,
+    DependsOn,
+    Interest,
+    NodePart,
+    Plugin,
+    PluginError,
+    Resource,
+    Status,
+    Verdict,
+)
 from podium.kube import Pod
 
 NAME = "NodePorts"
@@ -25,12 +37,7 @@ TAKEN = Status.unschedulable("node(s) didn't have free ports for the requested p
 class NodePorts(Plugin):
     name = NAME
     trusted = True
-    filter_scope = Scope.PODS
-    sees_claims = False
-
-    def sign_pod(self, pod: Pod) -> Hashable:
-        containers = (*pod.spec.containers, *pod.spec.init_containers)
-        return frozenset(port.host_port for each in containers for port in each.ports if port.host_port)
+    depends_on = DependsOn(node=NodePart.PODS, claims=False)
 
     def interests(self) -> Iterable[Interest]:
         return [

@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 from podium.cluster import Cluster, Mask, NodeInfo, Nodes, RowCursor
 from podium.cluster.resources import Amounts
 from podium.config.field import FieldError, FieldPath
-from podium.framework import MAX_SCORE, SKIP, Cycle, Handle, Plugin, Scope, Scores, Status
+from podium.framework import MAX_SCORE, SKIP, Cycle, DependsOn, Handle, NodePart, Plugin, Scores, Status
 from podium.kube import Pod
 from podium.kube.requests import balanced_requests
 from podium.placement.devices.totals import DeviceTotals
 from podium.placement.devices.uses import uses_in
-from podium.placement.pod_signatures import requests_signature
 from podium.placement.resource_usage import (
     DEFAULT_RESOURCES,
     ResourceSpec,
@@ -70,8 +69,7 @@ class NodeResourcesBalancedAllocation(Plugin):
     name = NAME
     trusted = True
     Args = NodeResourcesBalancedAllocationArgs
-    score_scope = Scope.TOTALS
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.TOTALS, claims=False)
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -80,10 +78,7 @@ class NodeResourcesBalancedAllocation(Plugin):
         self._devices = uses.resources
         self._totals = DeviceTotals(uses)
 
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return requests_signature(pod, self._devices)
-
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         """Devices are not rows; where no class stands behind a resource, rows are all that matters until one does."""
         names = device_resources(weigh(self.args.resources, balanced_requests(pod)))
         if not names:

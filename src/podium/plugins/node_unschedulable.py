@@ -6,13 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import Action, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
+from podium.framework import Action, Cycle, DependsOn, Interest, NodePart, Plugin, Resource, Status, Verdict
 from podium.kube import Node, Pod, Taint
 from podium.kube.toleration import NO_SCHEDULE, tolerated
-from podium.placement.pod_signatures import tolerations_signature
 
 NAME = "NodeUnschedulable"
 UNSCHEDULABLE = Status.unresolvable("node(s) were unschedulable")
@@ -22,11 +21,7 @@ CORDON = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 class NodeUnschedulable(Plugin):
     name = NAME
     trusted = True
-    filter_scope = Scope.NODE
-    sees_claims = False
-
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return tolerations_signature(pod)
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def interests(self) -> Iterable[Interest]:
         return [

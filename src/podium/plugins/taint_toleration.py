@@ -10,7 +10,7 @@ so that without any such taint every node scores 100, not 0. Which taint ruled a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -18,19 +18,19 @@ from podium.cluster import NodeInfo, Nodes
 from podium.framework import (
     Action,
     Cycle,
+    DependsOn,
     Interest,
+    NodePart,
     Normalizer,
     Plugin,
     PluginError,
     Resource,
-    Scope,
     Scores,
     Status,
     Verdict,
 )
 from podium.kube import Node, Pod, Taint, Toleration
 from podium.kube.toleration import PREFER_NO_SCHEDULE, tolerated, untolerated
-from podium.placement.pod_signatures import tolerations_signature
 
 NAME = "TaintToleration"
 PRE_SCORE = f"PreScore{NAME}"
@@ -40,13 +40,8 @@ UNTOLERATED = Status.unresolvable("node(s) had untolerated taint(s)")
 class TaintToleration(Plugin):
     name = NAME
     trusted = True
-    filter_scope = Scope.NODE
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
     normalizer = Normalizer.REVERSED
-
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return tolerations_signature(pod)
 
     def interests(self) -> Iterable[Interest]:
         return [

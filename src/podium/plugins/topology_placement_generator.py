@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from podium.cluster import Rows
 from podium.cluster.pod_groups import PodGroupStates
-from podium.framework import Handle, Plugin, Status
+from podium.framework import DependsOn, Handle, Plugin, Status
 from podium.framework.protocols import Placement
 from podium.kube import PodGroup
 
@@ -22,7 +22,7 @@ _UNDECIDED: Final = "cannot determine domain for already scheduled pods"
 class TopologyPlacementGenerator(Plugin):
     name = NAME
     trusted = True
-    looks_at = (PodGroup,)
+    depends_on = DependsOn(kinds=(PodGroup,))
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)

@@ -17,10 +17,21 @@ import numpy as np
 from podium.cluster import Cluster, Nodes, PlacedPod
 from podium.cluster.disks import inline_disks
 from podium.cluster.facts import claims_of
-from podium.framework import SKIP, Action, Cycle, Interest, Plugin, PluginError, Resource, Scope, Status, Verdict
+from podium.framework import (
+    SKIP,
+    Action,
+    Cycle,
+    DependsOn,
+    Interest,
+    NodePart,
+    Plugin,
+    PluginError,
+    Resource,
+    Status,
+    Verdict,
+)
 from podium.kube import PersistentVolumeClaim, Pod
 from podium.kube.claims import not_found
-from podium.placement.pod_signatures import volumes_signature
 
 NAME = "VolumeRestrictions"
 PRE_FILTER = f"PreFilter{NAME}"
@@ -63,11 +74,7 @@ _CONCERNS = _Concerns()
 class VolumeRestrictions(Plugin):
     name = NAME
     trusted = True
-    filter_scope = Scope.PODS
-    sees_claims = False
-
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return volumes_signature(pod)
+    depends_on = DependsOn(node=NodePart.PODS, claims=False)
 
     def interests(self) -> Iterable[Interest]:
         return [
@@ -76,7 +83,7 @@ class VolumeRestrictions(Plugin):
             Interest(Resource.PVC, Action.ADD, _is_the_pods_claim, by_signature=True, concerns=_CONCERNS),
         ]
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         """The claims that only one pod may use, and their uses elsewhere."""
         names = _claim_names(pod)
         if not names:

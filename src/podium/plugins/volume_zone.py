@@ -15,12 +15,11 @@ import numpy as np
 
 from podium.cluster import Cluster, Mask, Nodes
 from podium.cluster.facts import CLAIM_CONCERNS
-from podium.framework import SKIP, Action, Cycle, Interest, Plugin, Resource, Scope, Status, Verdict
+from podium.framework import SKIP, Action, Cycle, DependsOn, Interest, NodePart, Plugin, Resource, Status, Verdict
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from podium.kube.claims import not_found
 from podium.kube.csi_translation import BETA_REGION, BETA_ZONE, MULTI_ZONE_DELIMITER, REGION, ZONE
 from podium.kube.selector import Requirement
-from podium.placement.pod_signatures import volumes_signature
 
 NAME = "VolumeZone"
 PRE_FILTER = f"PreFilter{NAME}"
@@ -43,11 +42,7 @@ class Zone(NamedTuple):
 class VolumeZone(Plugin):
     name = NAME
     trusted = True
-    filter_scope = Scope.NODE
-    sees_claims = False
-
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return volumes_signature(pod)
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def interests(self) -> Iterable[Interest]:
         return [
@@ -59,7 +54,7 @@ class VolumeZone(Plugin):
             Interest(Resource.PV, Action.ADD | Action.UPDATE, _moves_a_volume, by_signature=True),
         ]
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         """The zones asked for."""
         if not _claim_names(pod):
             return ()

@@ -2,7 +2,7 @@
 
 The result on a row holds while the node, its pods, the pods nominated to it and the budgets stay as they are, provided
 no filter in force looks beyond the row; where one does, nothing is cached. It holds for all preemptors with one
-signature, if the filters in force have equal watermarks for them. Results are numbers per row, so that
+signature, if the filters in force have equal answer keys for them. Results are numbers per row, so that
 choosing among thousands of them is a few array operations.
 """
 
@@ -20,7 +20,6 @@ from podium.framework.cycle import Cycle
 from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Status
-from podium.framework.watermarks import WatermarkOf, watermark_of
 from podium.kube import Pod
 
 UNKNOWN, HARMLESS, VIOLATING = 0, -1, -2
@@ -130,11 +129,10 @@ class Candidates(Sequence[Candidate]):
 
 
 class DryRuns:
-    """The results by signature and watermarks of the preemptor, the oldest dropped."""
+    """The results by signature and answer keys of the preemptor, the oldest dropped."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
-        self._watermarks: dict[str, WatermarkOf | None] = {}
 
     def refreshed(self, runtime: ProfileRuntime, cycle: Cycle) -> Results:
         """The results that still hold for this pod; add to it what is found out."""
@@ -155,16 +153,14 @@ class DryRuns:
         in_force = runtime.in_force(cycle)
         if in_force.beyond_rows:
             return None
-        watermarks: list[tuple[str, Hashable]] = []
+        keys: list[tuple[str, Hashable]] = []
         for plugin in in_force.filters:
-            if plugin.name not in self._watermarks:
-                self._watermarks[plugin.name] = watermark_of(plugin.plugin)
-            find = self._watermarks[plugin.name]
-            watermark = () if find is None else find(cycle)
-            if watermark is None:
+            key_of = runtime.dependences[plugin.plugin].key_of
+            key = () if key_of is None else key_of(cycle)
+            if key is None:
                 return None
-            watermarks.append((plugin.name, watermark))
-        return cycle.facts.signature, tuple(watermarks)
+            keys.append((plugin.name, key))
+        return cycle.facts.signature, tuple(keys)
 
 
 class _Entry:

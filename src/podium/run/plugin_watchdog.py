@@ -27,7 +27,7 @@ SLOW = 0.1
 LOOK_EVERY = 0.02
 SUM_EVERY = 60.0
 
-METHODS = (*METHODS_OF_POINTS, "watermark", "observe")
+METHODS = (*METHODS_OF_POINTS, "answer_key", "observe")
 _LOOPS = frozenset({id(filter_by_node.__code__), id(score_by_node.__code__)})
 """These call the one-node form of a plugin thousands of times: what counts is all of it."""
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from prometheus_client.core import Metric
 
-from podium.framework.plugin import Plugin, PluginMetric
+from podium.framework.plugin import Plugin
+from podium.framework.plugin_extras import PluginMetric
 from podium.framework.profile import ProfileRuntime
 from podium.serving.families import Labels, MetricFamily, Reading
 from podium.serving.log import LOG

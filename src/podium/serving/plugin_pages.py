@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from podium.framework.plugin import Plugin, PluginPage
+from podium.framework.plugin import Plugin
+from podium.framework.plugin_extras import PluginPage
 from podium.framework.profile import ProfileRuntime
 from podium.serving import address
 from podium.serving.browser_guard import FORBIDDEN, BrowserGuard

@@ -19,7 +19,7 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
 
 from podium.client import Reflector
-from podium.framework.plugin import MetricKind, PluginMetric
+from podium.framework.plugin_extras import MetricKind, PluginMetric
 from podium.packages import version
 from podium.serving.families import (
     Collector,

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from podium.testing.builders import node, pod
-    from podium.testing.recording_scheduler import ScopeError
+    from podium.testing.recording_scheduler import DependsOnError
     from podium.testing.trial_cluster import TrialCluster
     from podium.testing.trial_outcome import TrialOutcome, TrialState
 
 _MODULE_OF = {
-    "ScopeError": "recording_scheduler",
+    "DependsOnError": "recording_scheduler",
     "TrialCluster": "trial_cluster",
     "TrialOutcome": "trial_outcome",
     "TrialState": "trial_outcome",
@@ -34,7 +34,7 @@ _MODULE_OF = {
     "pod": "builders",
 }
 
-__all__ = ["ScopeError", "TrialCluster", "TrialOutcome", "TrialState", "node", "pod"]
+__all__ = ["DependsOnError", "TrialCluster", "TrialOutcome", "TrialState", "node", "pod"]
 
 
 def __getattr__(name: str) -> Any:

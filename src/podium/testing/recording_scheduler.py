@@ -1,7 +1,7 @@
 """Schedules as the live scheduler does, and records what each decision was made of.
 
-Where a plugin narrows its scope or has a watermark, its answers are cached in production. Each decision is then made
-twice, afresh and from the cache, and both must agree: a scope that claims too little shows itself in the test.
+Where a plugin declares what its answers depend on, they are cached in production. Each decision is then made twice,
+afresh and from the cache, and both must agree: a declaration that says too little shows itself in the test.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from podium.engine.decide import NodeSearch, decide
 from podium.engine.explain import NodeAnswer, answers_of
 from podium.engine.scheduler import Scheduler
 from podium.framework.cycle import Cycle
-from podium.framework.plugin import Plugin, Scope
+from podium.framework.depends_on import NodePart
+from podium.framework.plugin import Plugin
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError
 
 
-class ScopeError(AssertionError):
-    """A cached answer differs from a fresh one: a plugin's scope or watermark claims too little."""
+class DependsOnError(AssertionError):
+    """A cached answer differs from a fresh one: a plugin declares too little."""
 
 
 class RecordingScheduler(Scheduler):
@@ -56,12 +57,11 @@ class RecordingScheduler(Scheduler):
         if cached != row:
             names = self.cluster.names
             fresh, cached_one = ("nowhere" if each is None else f"to {names[each]}" for each in (row, cached))
-            self.problem = ScopeError(
-                f"{cycle.pod.key} goes {fresh}, but {cached_one} by cached answers: a scope or watermark of "
-                f"{' or '.join(self._cached)} claims too little"
+            self.problem = DependsOnError(
+                f"{cycle.pod.key} goes {fresh}, but {cached_one} by cached answers: depends_on or answer_key of "
+                f"{' or '.join(self._cached)} declares too little"
             )
 
 
 def _is_cached(plugin: type[Plugin]) -> bool:
-    narrow = min(plugin.filter_scope, plugin.score_scope) < Scope.CLUSTER
-    return narrow or plugin.watermark is not Plugin.watermark
+    return plugin.depends_on.node < NodePart.ANYTHING or hasattr(plugin, "answer_key")

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.cli.console import echo, echo_data, progress_bar
+from podium.cli.console import echo, echo_data
 from podium.cli.errors import InputError
 from podium.cli.files import writing
-from podium.cli.options import Output, OutputOption, chosen_output, given_seeds
+from podium.cli.options import Output, OutputOption, chosen_output, given_seeds, option_groups
+from podium_lab.cli.unit_options import UnitFlags, print_estimate
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -43,7 +44,9 @@ class KnowledgeSource(StrEnum):
     COUNTED = "counted"
 
 
+@option_groups
 def evaluate(
+    *,
     policy: Annotated[
         str | None,
         typer.Argument(metavar="POLICY", help="A policy that ships, or a policy file.", show_default=False),
@@ -71,7 +74,6 @@ def evaluate(
         KnowledgeSource, typer.Option("--knowledge", help="Whether the policy knows the list, or counts pods.")
     ] = KnowledgeSource.LIST,
     bound: Annotated[bool, typer.Option("--bound", help="Add what no policy can pass, by a linear program.")] = False,
-    workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Runs at a time.")] = 1,
     keep: Annotated[
         str | None, typer.Option("--keep", metavar="FILE", help="Keep rows here; stopped, the same command goes on.")
     ] = None,
@@ -80,19 +82,25 @@ def evaluate(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a list of rows, one per list, policy and seed.")] = False,
     output: OutputOption = Output.TABLE,
+    flags: UnitFlags,
 ) -> None:
     """Judge a policy by runs on pod lists, paired seed by seed with the published rules.
 
     Needs podium[learn]. A policy is not judged by seeds that it was trained on.
 
     Example: podium evaluate readable --data openb --lists default --seeds 42-44 --ties all
+
+    Example: podium evaluate readable --data openb --store judged --units 1/4
     """
     from podium_lab.learned.policy_file import PolicyError
     from podium_lab.learning.extra import LearningError
 
     try:
         from podium_lab.learning.evaluation import EvaluationRequest, answered, bound_rows, planned
+        from podium_lab.learning.evaluation_units import estimated, rows_of
+        from podium_lab.units.progress import UnitProgress
 
+        options = flags.options()
         printed = chosen_output(output, json)
         request = EvaluationRequest(
             policy=policy,
@@ -108,19 +116,33 @@ def evaluate(
             bound=bound,
         )
         contestants, questions, found_lists = planned(request)
+        if flags.estimate:
+            if policy is None:
+                raise InputError("--estimate: name the policy that is to be judged")
+            with flags.runner(options) as runner:
+                print_estimate(estimated(policy, questions, runner, options), printed is not Output.TABLE)
+            return
         rows: list[Row] = []
-        if contestants:
-            with progress_bar(len(questions), "lists and seeds") as report:
-                for found in answered(questions, workers, None if keep is None else Path(keep)):
-                    rows += found
-                    report(f"{found[-1]['list']}, seed {found[-1]['seed']}", True)
+        if policy is not None and contestants:
+            with flags.runner(options) as runner, UnitProgress(always=flags.store is not None) as bar:
+                found = answered(
+                    questions,
+                    None if keep is None else Path(keep),
+                    lambda asked, kept: rows_of(policy, asked, runner, flags.command(), bar.on_unit, kept),
+                )
+            if not options.part.whole:
+                flags.say_part(options, len(found), len(questions))
+                return
+            rows = [row for each in found for row in each]
         if bound:
             rows += bound_rows(request, found_lists)
     except (LearningError, PolicyError) as error:
         raise InputError(str(error)) from None
     except KeyboardInterrupt:
         echo(
-            "Stopped; with --keep the same command goes on." if keep is None else "Stopped; the same command goes on.",
+            "Stopped; with --store or --keep the same command goes on."
+            if keep is None and flags.store is None
+            else "Stopped; the same command goes on.",
             err=True,
         )
         raise typer.Exit(1) from None

@@ -176,7 +176,7 @@ def _path(policy: str) -> "Path":
 
 def show_log(lines: "Iterable[bytes]", deadline: float = 0.005) -> list[str] | None:
     """Print what a log of decisions says, and give what speaks against the model; None where it has no decision."""
-    from podium_lab.learned.decision_log import sum_up
+    from podium_lab.model_decision_log import sum_up
 
     found = sum_up(lines)
     nothing = not found.decisions and not found.compared

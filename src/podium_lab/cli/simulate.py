@@ -1,40 +1,50 @@
 """Compares profiles on a scenario, in virtual time (`podium simulate`)."""
 
 import shlex
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from podium.cli.console import echo, echo_data, echo_json
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.files import writing
-from podium.cli.options import KubernetesVersionOption, Output, OutputOption, PluginOption, chosen_output
+from podium.cli.options import (
+    KubernetesVersionOption,
+    Output,
+    OutputOption,
+    PluginOption,
+    chosen_output,
+    option_groups,
+)
+from podium_lab.cli.unit_options import UnitFlags, print_estimate, print_status
 
 if TYPE_CHECKING:
     from podium_lab.simulator.comparison import Difference
     from podium_lab.simulator.qos_page import SimulatedQosPage
     from podium_lab.simulator.results import SimulationResults
-    from podium_lab.simulator.run import RunResult
     from podium_lab.simulator.sweep import Plan
 
 
-class SweepEngine(StrEnum):
-    """Where the runs of a sweep are done."""
-
-    LOCAL = "local"
-    RAY = "ray"
+STATUS = "status"
+"""What to write instead of a scenario to see how far a store is; a scenario of that name is ./status."""
 
 
+@option_groups
 def simulate(
+    *,
     scenario: Annotated[
-        str | None, typer.Argument(metavar="SCENARIO", help="A scenario file.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="SCENARIO", help="A scenario file; or status, to see how far a store is.", show_default=False
+        ),
+    ] = None,
+    kept: Annotated[
+        str | None, typer.Argument(metavar="[STORE]", help="With status: the store.", show_default=False)
     ] = None,
     profiles: Annotated[
         str | None, typer.Option("--profiles", metavar="A,B", help="Only these profiles of the scenario.")
@@ -42,10 +52,6 @@ def simulate(
     seeds: Annotated[
         str | None, typer.Option("--seeds", metavar="A-B,C", help="Other seeds than the scenario's: 7, 42-51 or 1,5.")
     ] = None,
-    workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Runs at a time.")] = 1,
-    engine: Annotated[
-        SweepEngine, typer.Option("--engine", help="Where runs are done: on this machine, or on Ray (podium[ray]).")
-    ] = SweepEngine.LOCAL,
     data: Annotated[
         str | None, typer.Option("--data", metavar="DIR", help="Where the files are that the scenario names.")
     ] = None,
@@ -79,14 +85,20 @@ def simulate(
     ] = None,
     plugin: PluginOption = None,
     kubernetes_version: KubernetesVersionOption = None,
+    flags: UnitFlags,
 ) -> None:
     """Compare profiles on a scenario: pods arrive, wait, run and end in virtual time, decided by the same engine.
 
     Results go to a folder: results.csv, waits.csv, unplaced.csv, classes.csv (by shape, priority, namespace, label),
     differences.csv (between profiles, paired by seed), results.parquet where pyarrow is installed, and report.html. An
-    interrupt leaves what is finished, and exit code 1.
+    interrupt leaves what is finished, and exit code 1. With --store, the same command goes on from there, on any
+    engine.
 
     Example: podium simulate scenario.yaml --profiles default,packed --seeds 42-51 --workers 2
+
+    Example: podium simulate scenario.yaml --store runs --units 1/8
+
+    Example: podium simulate status runs
     """
     import msgspec
 
@@ -95,6 +107,7 @@ def simulate(
     from podium_lab.simulator import sweep
     from podium_lab.simulator.comparison import compare, detailed_rows
     from podium_lab.simulator.scenario import scenario_schema
+    from podium_lab.units.progress import UnitProgress
 
     if schema:
         echo_json(scenario_schema())
@@ -102,6 +115,12 @@ def simulate(
     if scenario is None:
         raise InputError("Missing argument 'SCENARIO' (see podium simulate --help)")
     printed = chosen_output(output, json)
+    if scenario == STATUS:
+        _status(kept, printed)
+        return
+    if kept is not None:
+        raise InputError(f"{kept}: one scenario is run at a time; write podium simulate status STORE to see a store")
+    options = flags.options()
     rules = given_rules(kubernetes_version) or NEWEST
     loaded = msgspec.structs.replace(sweep.load(scenario, data, sets or ()), kubernetes_version=str(rules))
     chosen = None if profiles is None else [name.strip() for name in profiles.split(",") if name.strip()]
@@ -111,23 +130,59 @@ def simulate(
     if check:
         _check(planned, scenario)
         return
-    folder = _folder(scenario, out, printed)  # before the runs: a folder that cannot be made must not cost them
-    began = time.perf_counter()
-    shown = workers == 1 and engine is SweepEngine.LOCAL and sweep.has_promises(loaded)
-    with _qos_page(qos_port, shown) as page, _progress(planned, began) as bar:
-        results = sweep.complete(planned, workers, engine.value, finished=bar.finished, progress=bar.arrived, page=page)
-    differences = compare(results)
     command = _command(scenario, planned, data, sets, plugin)
     if kubernetes_version is not None:
         command += f" --kubernetes-version {rules}"
+    if flags.estimate:
+        print_estimate(sweep.estimate(planned, options, flags.store), printed is not Output.TABLE)
+        return
+    # Before the runs: a folder that cannot be made must not cost them.
+    folder = None if not options.part.whole else _folder(scenario, out, printed)
+    began = time.perf_counter()
+    shown = options.workers == 1 and options.engine == "local" and sweep.has_promises(loaded)
+    with _qos_page(qos_port, shown) as page, UnitProgress(always=flags.store is not None) as bar:
+        results = sweep.complete(
+            planned,
+            options,
+            flags.store,
+            on_unit=bar.on_unit,
+            on_notice=lambda sentence: echo(sentence, err=True),
+            progress=lambda arrived: bar.inside(f"{arrived:,} pods"),
+            page=page,
+            command=command if flags.store is None else f"{command} --store {shlex.quote(flags.store)}",
+        )
+    if not options.part.whole:
+        flags.say_part(options, len(results.runs), results.planned)
+        return
+    differences = compare(results)
     written = [] if folder is None else _write(results, differences, folder, command)
     if printed is not Output.TABLE:
-        state = {"kubernetesVersion": str(rules)}
+        state: dict[str, Any] = {"kubernetesVersion": str(rules)}
+        reasons = {why for run in results.runs for why in run.not_reproducible}
+        if reasons:
+            state["notReproducible"] = sorted(reasons)
         echo_data([{**row, "state": state} for row in detailed_rows(results, differences)], printed)
     elif results.runs:
         _print_results(results, differences, time.perf_counter() - began, written)
+    for run in results.runs:
+        for why in run.not_reproducible:
+            echo(f"profile {run.profile}, seed {run.seed}: not reproducible: {why}", err=True)
     if len(results.runs) < results.planned:
         echo(f"interrupted: {len(results.runs)} of {results.planned} runs are finished", err=True)
+        raise typer.Exit(ANSWER_IS_NO)
+
+
+def _status(store: str | None, printed: Output) -> None:
+    from podium_lab.units.status import store_status
+
+    if store is None:
+        raise InputError("podium simulate status: name the store, such as podium simulate status runs")
+    found = store_status(store)
+    if printed is Output.TABLE:
+        print_status(found)
+    else:
+        echo_data(found.to_data(), printed)
+    if not found.complete:
         raise typer.Exit(ANSWER_IS_NO)
 
 
@@ -172,9 +227,11 @@ def _command(
     scenario: str, planned: "Plan", data: str | None, sets: list[str] | None, plugins: list[str] | None
 ) -> str:
     """What to type for the same results."""
+    from podium.config.seeds import written_seeds
+
     profiles = dict.fromkeys(job.contender.name for job in planned.jobs)
-    seeds = dict.fromkeys(str(job.seed) for job in planned.jobs)
-    words = ["podium", "simulate", scenario, "--profiles", ",".join(profiles), "--seeds", ",".join(seeds)]
+    seeds = written_seeds([job.seed for job in planned.jobs])
+    words = ["podium", "simulate", scenario, "--profiles", ",".join(profiles), "--seeds", seeds]
     for option, values in (("--data", [data] if data else []), ("--set", sets or []), ("--plugin", plugins or [])):
         words += [word for value in values for word in (option, value)]
     return shlex.join(words)
@@ -202,40 +259,3 @@ def _print_results(
     echo(f"\n{_some(len(results.runs), 'run')}, {pods:,} pods in {seconds:.1f} s")
     if written:
         echo(f"report: {written[-1]}")
-
-
-class _Bar:
-    """A bar on standard error; silent where no terminal is."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._progress = None
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._progress.start()
-            self._task = self._progress.add_task("runs", total=total)
-
-    def finished(self, number: int, run: "RunResult") -> None:
-        if self._progress is not None:
-            self._progress.update(self._task, completed=number, description=f"{run.profile}, seed {run.seed}")
-
-    def arrived(self, pods: int) -> None:
-        if self._progress is not None:
-            self._progress.update(self._task, description=f"{pods:,} pods")
-
-    def stop(self) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-
-@contextmanager
-def _progress(planned: "Plan", began: float) -> Iterator[_Bar]:
-    bar = _Bar(len(planned.jobs))
-    try:
-        yield bar
-    finally:
-        bar.stop()

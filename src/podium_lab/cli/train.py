@@ -10,11 +10,13 @@ import typer
 from podium.cli.console import echo, progress_bar
 from podium.cli.errors import InputError
 from podium.cli.files import writing
-from podium.cli.options import given_seeds
-from podium_lab.cli.simulate import SweepEngine
+from podium.cli.options import given_seeds, option_groups
+from podium_lab.cli.unit_options import UnitFlags, print_estimate
 
 
+@option_groups
 def train(
+    *,
     form: Annotated[
         str, typer.Option("--form", metavar="FORM", help="S1, S2, A, Bn, B, C, J, JB: which terms; N, NC: a network.")
     ] = "S1",
@@ -36,17 +38,16 @@ def train(
     out: Annotated[
         str, typer.Option("--out", metavar="DIR", help="Where searches and policies are written.")
     ] = "policies",
-    workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Processes at a time.")] = 1,
-    engine: Annotated[
-        SweepEngine, typer.Option("--engine", help="Where runs are done: on this machine, or on Ray (podium[ray]).")
-    ] = SweepEngine.LOCAL,
+    flags: UnitFlags,
 ) -> None:
     """Train weights of a placement score by simulation, and write them as a policy file.
 
     Needs podium[learn]. Stopped, it goes on where it was when started again with the same options; the same seed gives
-    the same file.
+    the same file. Every candidate of a generation is a unit; parts (--units) work on one search together.
 
     Example: podium train --form S1 --data openb --seeds 1-3 --out policies
+
+    Example: podium train --form S1 --data openb --store trained --engine ray
     """
     from podium_lab.learned.policy_file import Calibration, PolicyError, encoded, path_of, read_policy
     from podium_lab.learning.extra import LearningError
@@ -60,7 +61,9 @@ def train(
         from podium_lab.learning.policy_making import DIGITS, make_policy
         from podium_lab.learning.train import OFFSET, SCALE, Training, seeds_seen
         from podium_lab.learning.train import train as search_for
+        from podium_lab.learning.training_units import StoredSearch, UnitFigures, estimated
 
+        options = flags.options()
         find_nodes(Path(data))
         names = tuple(find_lists(lists, Path(data)).values())
         weights = None if start is None else tuple(map(tuple, read_policy(path_of(start)).matrix().tolist()))
@@ -72,10 +75,18 @@ def train(
                 form, number, data, names, generations or chosen.generations, population or chosen.population, weights
             )
             name = f"{form}-{number}"
-            with progress_bar(settings.generations, f"{name}: generation 1") as report:
-                found = search_for(
-                    settings, folder / f"{name}.search", workers, engine.value, _generation_report(name, report)
-                )
+            with flags.runner(options) as runner:
+                if flags.estimate:
+                    print_estimate(estimated(settings, runner, options), as_data=False)
+                    continue
+                # Every part comes to the same search, and one of them writes it.
+                saved = StoredSearch(folder / f"{name}.search", runner.store) if options.part.number == 1 else None
+                figures = UnitFigures(runner, flags.command(), options.part)
+                with progress_bar(settings.generations, f"{name}: generation 1") as report:
+                    found = search_for(settings, saved, figures, _generation_report(name, report))
+            if saved is None:
+                echo(f"part {options.part} of {name} is done; part 1 writes the policy")
+                continue
             command = (
                 f"podium train --form {form} --seeds {number} --lists {','.join(Path(each).name for each in names)}"
             )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -12,10 +10,10 @@ import msgspec
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 from podium_lab.learned.policy_file import SHIPPED
+from podium_lab.model_decisions import ModelMode, mode_errors, share_errors
 from podium_plugins.gpu.typical_pods import TypicalPod
 
 COUNTED = "counted"
-_MODE = re.compile(r"off|shadow|active|canary:(0(?:\.\d+)?|1(?:\.0+)?)")
 
 
 class LearnedScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -45,9 +43,7 @@ class LearnedScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
     def validate(self, path: FieldPath) -> Iterator[FieldError]:
         if not self.policy:
             yield FieldError.required(path.child("policy"), f"{', '.join(SHIPPED)}, or the path of a policy file")
-        if not _MODE.fullmatch(self.mode):
-            detail = "must be off, shadow, active, or canary: and a share such as canary:0.1"
-            yield FieldError.invalid(path.child("mode"), self.mode, detail)
+        yield from mode_errors(self.mode, path)
         if self.deadline <= 0:
             yield FieldError.invalid(path.child("deadline"), str(self.deadline), "must be greater than zero")
         for name, value in (
@@ -56,8 +52,7 @@ class LearnedScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
             ("mostDrift", self.most_drift),
             ("warnDrift", self.warn_drift),
         ):
-            if not (math.isfinite(value) and 0 <= value <= 1):
-                yield FieldError.invalid(path.child(name), value, "must be between 0 and 1")
+            yield from share_errors(name, value, path)
         if not isinstance(self.knowledge, str):
             for i, each in enumerate(self.knowledge):
                 yield from each.validate(path.child("knowledge").index(i))
@@ -65,11 +60,9 @@ class LearnedScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True
     @property
     def on_trial(self) -> bool:
         """Whether the model is compared with the fallback at every decision."""
-        return self.mode == "shadow" or self.mode.startswith("canary:")
+        return ModelMode(self.mode).on_trial
 
     @property
     def share(self) -> float:
         """The share of pods that the model decides."""
-        if self.mode.startswith("canary:"):
-            return float(self.mode.partition(":")[2])
-        return 1.0 if self.mode == "active" else 0.0
+        return ModelMode(self.mode).share

@@ -19,7 +19,6 @@ Surprise: the device that a share gets is the one the score was best with, so Gp
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
@@ -27,12 +26,22 @@ import numpy as np
 
 from podium.cluster import NodeInfo, Nodes
 from podium.cluster.resources import ALLOCATABLE, CPU, REQUESTED
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, PluginError, Resource, Scope, Scores, Status
-from podium.framework.plugin import PluginMetric
+from podium.framework import (
+    MAX_SCORE,
+    Cycle,
+    DependsOn,
+    Handle,
+    NodePart,
+    Plugin,
+    PluginError,
+    Resource,
+    Scores,
+    Status,
+)
+from podium.framework.plugin_extras import PluginMetric
+from podium.framework.protocols import ModelAnswer
 from podium.kube import Pod
 from podium_lab.learned.args import COUNTED, LearnedScoreArgs
-from podium_lab.learned.decision_log import DecisionLog, compare
-from podium_lab.learned.health import ModelHealth
 from podium_lab.learned.idle_gpu import IdleGpu
 from podium_lab.learned.learned_metrics import learned_metrics
 from podium_lab.learned.linear import NOT_FEASIBLE
@@ -40,15 +49,13 @@ from podium_lab.learned.onnx_file import OnnxScore
 from podium_lab.learned.policy_file import PolicyError, PolicyFile, path_of, read_policy
 from podium_lab.learned.row_scores import FEW_ROWS, NameRanks, OutsideError, RequestScores, RowScores
 from podium_lab.learned.seen_pods import SeenPods, read_classes
-from podium_lab.model_guard import ModelGuard
+from podium_lab.model_decisions import ASKED, ModelDecisions, TrialSettings
 from podium_plugins.gpu.devices import GpuDevices, request_of
 from podium_plugins.gpu.knowledge import Prices, constrained_demand, price
 from podium_plugins.gpu.request import NO_GPU, GpuRequest
 from podium_plugins.gpu.terms import FULL_CPU, FULL_GPU, Floats
 
 NEUTRAL = 50
-ASKED = ("", "shadow", "canary", "demoted")
-"""Sources of decisions for which the model is asked, be it to be compared."""
 MOST_UNPREPARED = 2000
 """Requests that may wait to have their rows computed; then all are forgotten."""
 
@@ -56,8 +63,8 @@ MOST_UNPREPARED = 2000
 class LearnedScore(Plugin):
     trusted = True
     Args = LearnedScoreArgs
-    score_scope = Scope.PODS
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.PODS, claims=False)
+    not_reproducible: str | None = None
 
     def __init__(self, args: LearnedScoreArgs, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -67,8 +74,9 @@ class LearnedScore(Plugin):
         self._devices = GpuDevices.of(cluster)
         self._idle = IdleGpu(cluster, self._devices)
         self._prices = Prices()
-        self.guard = ModelGuard(args.deadline.seconds)
-        self.health = ModelHealth(args.most_bad)
+        settings = TrialSettings(args.mode, args.deadline.seconds, args.most_bad, args.log)
+        self.decisions = ModelDecisions("LearnedScore", settings, handle)
+        self.guard, self.health = self.decisions.guard, self.decisions.health
         self._path = path_of(args.policy)
         self._file_stamp: Hashable = None
         self._policy: PolicyFile | None = None
@@ -80,15 +88,13 @@ class LearnedScore(Plugin):
         except PolicyError as error:
             raise PluginError(str(error)) from None
         if self._kind == "network":
-            self.score_scope = Scope.CLUSTER
+            self.depends_on = DependsOn(claims=False)
         self._rows: RowScores | None = None
         self._built_of: Hashable = None
         self._demand: dict[str, float] = {}
         self._unprepared: dict[tuple[int, GpuRequest], None] = {}
         """Requests whose nodes are to be computed outside a decision."""
         self._ranks = NameRanks(cluster)
-        self._last: tuple[str, str] = "", ""
-        self.log = DecisionLog(args.log) if args.log else None
         self._warned = False
         self.drift = 0.0
         """The distance of the pods seen from those of the training."""
@@ -96,8 +102,7 @@ class LearnedScore(Plugin):
     @property
     def mode(self) -> str:
         """How it works now: off, shadow, canary, active, or demoted."""
-        demoted = self.health.demoted and self.args.share > 0
-        return "demoted" if demoted else str(self.args.mode).partition(":")[0]
+        return self.decisions.mode
 
     @property
     def unknown_models(self) -> int:
@@ -152,7 +157,7 @@ class LearnedScore(Plugin):
 
     # Who decides
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         reason = self._source(pod)
         if reason != "off" and (self.args.on_trial or self.health.demoted):
             return None  # both scores are wanted for every pod
@@ -165,13 +170,8 @@ class LearnedScore(Plugin):
         try:
             reason = self._find_source(pod)
         except Exception as error:  # a mistake in the model must not cost a placement: the fallback decides
-            self._failed("exception", error)
-            reason = "exception"
-        if self._last[0] != pod.uid:
-            self.guard.fallbacks[reason] += 1
-            if reason in ASKED:
-                self.health.decided()
-        self._last = pod.uid, reason
+            reason = self._failed("exception", error)
+        self.decisions.count(pod, reason)
         return reason
 
     def _find_source(self, pod: Pod) -> str:
@@ -183,12 +183,7 @@ class LearnedScore(Plugin):
         if reason is not None:
             return reason
         self._renew_prices()
-        if self.args.mode == "shadow":
-            return "shadow"
-        if self.health.demoted:
-            return "demoted"
-        chosen = self.args.share >= 1 or zlib.crc32(pod.uid.encode()) / 0xFFFFFFFF < self.args.share
-        return "" if chosen else "canary"
+        return self.decisions.by_mode(pod)
 
     def _look_at_file(self) -> None:
         if self._stamp() != self._file_stamp:
@@ -262,39 +257,19 @@ class LearnedScore(Plugin):
             else:
                 scores, reason = self._guarded(lambda: self._model_scores(cycle, nodes), reason)
             if scores is not None:
-                self._took(computed, clock.now() - began, began)
+                self.decisions.took(computed, clock.now() - began, began)
                 if reason == "" and not self.args.on_trial:
                     return scores
-                fallback = self._compare(cycle, nodes, scores, clock.now() - began)
+                fallback = self._fallback(cycle, nodes)
+                self.decisions.compare(cycle, nodes, fallback, scores, clock.now() - began)
                 return scores if reason == "" else fallback
-            self._recount(cycle.pod, reason)
+            self.decisions.recount(cycle.pod, reason)
         return self._fallback(cycle, nodes)
-
-    def _took(self, computed: int, seconds: float, began: float) -> None:
-        self.health.took(seconds)
-        self.guard.took(computed, seconds, began)
-        if seconds > self.args.deadline.seconds:
-            self._was_bad()
-
-    def _compare(self, cycle: Cycle, nodes: Nodes, model: Scores, seconds: float) -> Scores:
-        """The fallback's scores, compared with the model's."""
-        fallback = self._fallback(cycle, nodes)
-        names = [cycle.cluster.names[row] for row in nodes.rows.tolist()]
-        found = compare(cycle.pod, names, fallback, model, seconds)
-        self.health.compared(found.same, found.tau)
-        if self.log is not None:
-            self.log.compared(found)
-        return fallback
-
-    def _was_bad(self) -> None:
-        if self.health.was_bad():
-            share = f"{self.health.bad_share:.1%} of its last answers were late or failed"
-            self.handle.report(f"LearnedScore: the model no longer decides: {share}; a new policy file may")
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
         if self._kind == "network":
             return int(self.score(cycle, Nodes(self._cluster, np.array([node.row])))[0])
-        if self._last == (cycle.pod.uid, ""):
+        if self.decisions.last == (cycle.pod.uid, ""):
             try:
                 return self._scores_for(cycle).points.item(node.row)
             except Exception as error:  # a mistake in the model must not cost a placement: the fallback decides
@@ -307,16 +282,14 @@ class LearnedScore(Plugin):
     def reserve(self, cycle: Cycle, node_name: str) -> Status | None:
         """Record the decision and prepare for others; nothing is reserved."""
         self._prepare()
-        if self.log is not None:
-            uid, reason = self._last
-            self.log.decided(cycle.pod, node_name, reason if uid == cycle.pod.uid else "single")
+        self.decisions.placed(cycle.pod, node_name)
         return None
 
     def choose_device(self, cycle: Cycle, row: int) -> int | None:
         """The first device of those that had as much left as the score was best with."""
-        if self._last[0] != cycle.pod.uid:
+        if self.decisions.last[0] != cycle.pod.uid:
             self._source(cycle.pod)  # one node fits: no score was asked for
-        if self._last[1] != "" or self._rows is None:
+        if self.decisions.last[1] != "" or self._rows is None:
             return None
         try:
             cpu, request = _wanted(cycle)
@@ -340,16 +313,7 @@ class LearnedScore(Plugin):
             return None, self._failed("exception", error)
 
     def _failed(self, reason: str, error: Exception) -> str:
-        self.guard.failed(self.handle.clock.now())
-        self.handle.report(f"LearnedScore: {type(error).__name__}: {error}; the fallback decides")
-        return reason
-
-    def _recount(self, pod: Pod, reason: str) -> None:
-        """The model was to be asked, and was not able to answer."""
-        self.guard.fallbacks[self._last[1]] -= 1
-        self.guard.fallbacks[reason] += 1
-        self._was_bad()
-        self._last = pod.uid, reason
+        return self.decisions.failed(reason, error)
 
     def _to_compute(self, cycle: Cycle, nodes: Nodes) -> int:
         every = self._rows is None or self._kind == "network" or _wanted(cycle) not in self._rows
@@ -373,6 +337,14 @@ class LearnedScore(Plugin):
             return rows.points(linear + rows.network.corrections(terms, known.group))
         linear[fitting] += rows.network.corrections(terms[:, fitting], known.group)
         return rows.points(linear)
+
+    def model_answer(self, cycle: Cycle) -> ModelAnswer | None:
+        """Who decided about the pod of a cycle, for explanations."""
+        uid, reason = self.decisions.last
+        if uid != cycle.pod.uid:
+            return None
+        seconds = self.health.last_seconds if reason in ASKED else 0.0
+        return ModelAnswer("LearnedScore", "fallback" if reason else "model", reason, round(1000 * seconds, 3))
 
     # The fallback
 

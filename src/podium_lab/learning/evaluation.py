@@ -8,7 +8,7 @@ rules. Lines of other evaluations, and a last one that was cut off, do not count
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,18 +18,19 @@ from podium.kube.documents import FILE, DocumentError, read_json
 from podium_lab.learned.policy_file import path_of, read_policy
 from podium_lab.learning.bound import bounds
 from podium_lab.learning.extra import LearningError
-from podium_lab.learning.jobs import perform
 from podium_lab.learning.judge import (
     TIE_RULES,
     Contestant,
     Question,
     Row,
-    answer,
     published,
     refuse_seen,
     scorer_of,
 )
 from podium_lab.learning.lists import find_list, find_lists, find_nodes, nodes_path
+
+Found = Callable[[int, list[Row]], None]
+"""Called with the number of a question that was answered now, and its rows."""
 
 
 class EvaluationRequest(NamedTuple):
@@ -106,24 +107,27 @@ def _loads(text: str) -> tuple[float, ...]:
     return found
 
 
-def answered(questions: Sequence[Question], workers: int, file: Path | None) -> Iterator[list[Row]]:
-    """The rows of each question, in order: kept ones at once, others when they are found."""
+def answered(
+    questions: Sequence[Question], file: Path | None, ask: Callable[[Sequence[Question], Found], dict[int, list[Row]]]
+) -> list[list[Row]]:
+    """The rows of each question that could be answered, in order. `ask` answers those that the file does not have."""
     if file is None:
-        yield from perform(answer, questions, workers)
-        return
+        return [rows for _, rows in sorted(ask(questions, lambda _number, _rows: None).items())]
     keys = [_key(question) for question in questions]
     try:
         known = _read(file)
-        fresh = perform(answer, [each for each, key in zip(questions, keys, strict=True) if key not in known], workers)
+        missing = [number for number, key in enumerate(keys) if key not in known]
         with file.open("ab") as out:
-            for key in keys:
-                if key not in known:
-                    known[key] = next(fresh)
-                    out.write(msgspec.json.encode({"key": key, "rows": known[key]}) + b"\n")
-                    out.flush()
-                yield known[key]
+
+            def keep(number: int, rows: list[Row]) -> None:
+                out.write(msgspec.json.encode({"key": keys[missing[number]], "rows": rows}) + b"\n")
+                out.flush()
+
+            fresh = ask([questions[number] for number in missing], keep)
     except OSError as error:
         raise LearningError(f"{file}: cannot be read and written: {error.strerror}") from None
+    found = known | {keys[missing[number]]: rows for number, rows in fresh.items()}
+    return [found[key] for key in keys if key in found]
 
 
 def _read(file: Path) -> dict[str, list[Row]]:

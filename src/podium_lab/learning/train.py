@@ -24,7 +24,6 @@ from podium_lab.learned.network import PlacementNetwork
 from podium_lab.learning.cma_es import Search, advance, begin, candidates
 from podium_lab.learning.extra import LearningError
 from podium_lab.learning.forms import FORMS, NETWORKS, NetworkForm, ScoreForm
-from podium_lab.learning.jobs import Engine, perform
 from podium_lab.learning.kernel import KernelPlan, Scorer, Workload
 from podium_lab.learning.kernel_state import Floats
 from podium_lab.learning.lists import PodList, find_list, find_nodes, mix, node_specs, static_plan
@@ -74,11 +73,19 @@ Progress = Callable[[int, float, float], None]
 """Called after each generation with its number, and the mean and the best figure of its candidates."""
 
 
+Figures = Callable[[Training, int, Floats], Floats]
+"""Tries all candidates of a generation: their figures, in order."""
+
+
+def tried_here(training: Training, generation: int, tried: Floats) -> Floats:
+    """The figures of all candidates, found in this process."""
+    return try_out(WeightsTrial(training, generation, tuple(tried)))
+
+
 def train(
     training: Training,
-    saved: Path | None = None,
-    workers: int = 1,
-    engine: Engine = "local",
+    saved: SavedSearch | None = None,
+    figures_of: Figures = tried_here,
     progress: Progress = lambda _generation, _mean, _best: None,
 ) -> Search:
     """Search to the end, from where `saved` says an earlier one stopped."""
@@ -86,14 +93,10 @@ def train(
         raise LearningError(f"--form {training.form}: a network corrects a policy; write --start and its name")
     if "churn" in training.the_form.protocols and not any(_list(training.data, name).timed for name in training.lists):
         raise LearningError(f"--form {training.form}: is trained by churn, and no list has deletion times")
-    search = _resumed(training, saved) or _begun(training)
+    search = _resumed(training, saved) or begun(training)
     while search.generation < training.generations:
         tried = candidates(search)
-        share = max(1, len(tried) // (4 * workers))
-        trials = [
-            WeightsTrial(training, search.generation, tuple(tried[i : i + share])) for i in range(0, len(tried), share)
-        ]
-        figures = np.concatenate(list(perform(try_out, trials, workers, engine)))
+        figures = figures_of(training, search.generation, tried)
         search = advance(search, tried, figures)
         if saved is not None:
             _save(training, search, saved)
@@ -163,7 +166,7 @@ def _churn(data: str, name: str, seed: int, load: float) -> tuple[ChurnPlan, Wor
 # What is written down
 
 
-def _begun(training: Training) -> Search:
+def begun(training: Training) -> Search:
     form = training.the_form
     if isinstance(form, NetworkForm):
         numbers = form.start(training.seed)
@@ -176,24 +179,41 @@ def _key(training: Training) -> str:
     return hashlib.sha256(msgspec.json.encode(training)).hexdigest()
 
 
-def _save(training: Training, search: Search, path: Path) -> None:
+class SavedSearch:
+    """The file that a search is written to after each generation."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> bytes | None:
+        return self.path.read_bytes() if self.path.exists() else None
+
+    def write(self, content: bytes) -> None:
+        partial = self.path.with_suffix(".partial")
+        try:
+            partial.write_bytes(content)
+            partial.replace(self.path)
+        except OSError as error:
+            raise LearningError(
+                f"{self.path}: cannot be written: {error.strerror}; give another place with --out"
+            ) from None
+
+
+def _save(training: Training, search: Search, saved: SavedSearch) -> None:
     written = {
         "training": _key(training),
         **{name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in search._asdict().items()},
     }
-    partial = path.with_suffix(".partial")
-    try:
-        partial.write_bytes(msgspec.json.encode(written))
-        partial.replace(path)
-    except OSError as error:
-        raise LearningError(f"{path}: cannot be written: {error.strerror}; give another place with --out") from None
+    saved.write(msgspec.json.encode(written))
 
 
-def _resumed(training: Training, path: Path | None) -> Search | None:
-    if path is None or not path.exists():
+def _resumed(training: Training, saved: SavedSearch | None) -> Search | None:
+    content = None if saved is None else saved.read()
+    if saved is None or content is None:
         return None
+    path = saved.path
     try:
-        written: dict[str, Any] = read_json(path.read_bytes(), bounds=FILE)
+        written: dict[str, Any] = read_json(content, bounds=FILE)
         key = written.pop("training")
         arrays: dict[str, Any] = {
             name: np.array(each) if isinstance(each, list) else each for name, each in written.items()

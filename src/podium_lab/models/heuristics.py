@@ -6,8 +6,8 @@ better.
     least-allocated     −u⁺
     most-allocated      u⁺/2 − 1 where the node is empty and some node with pods fits
     least-connections   −connections; a node of which nothing is known counts as the median node
-    latency-aware       ((1 − |E|/W) + mean u over E + L) / 3, both after the placement; L = 1 up to the soft limit,
-                        falling to 0 at the hard one. Beyond the hard limit a node is taken last
+    latency-aware       ((1 − |E|/W) + mean u over E + L) / 3, as `podium_plugins.latency_aware.consolidation` has it;
+                        a node beyond the hard limit is taken last
     fragmentation       what GPU fragmentation the placement takes away; see `fragmentation`
 
 Where nothing is measured, least-connections scores as least-allocated does, and latency-aware without L. `Heuristic`
@@ -21,11 +21,10 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 from podium_lab.models.features import Array, ClusterArrays, PodArrays, dominant_share, known
 from podium_lab.models.schema import CPU, GPU, PODS
+from podium_plugins.latency_aware.consolidation import ConsolidationWeights, consolidation, latency_merit
 
 Objective = Literal["least-allocated", "most-allocated", "least-connections", "latency-aware", "fragmentation"]
 OBJECTIVES: Final = get_args(Objective)
-NEUTRAL_LATENCY: Final = 0.5
-"""L of a node whose latency isn't known, and of all nodes for a pod without limits."""
 LAST: Final = 10.0
 """More than any two scores of latency-aware differ by otherwise."""
 WHOLE: Final = 1000.0
@@ -67,27 +66,11 @@ def least_connections(xp: Any, cluster: ClusterArrays, pod: PodArrays, _gpus: Gp
 
 def latency_aware(xp: Any, cluster: ClusterArrays, pod: PodArrays, _gpus: GpuArrays | None = None) -> Array:
     capacity = cluster.capacity
-    filled = cluster.mask & (cluster.requested[..., PODS] > 0)
-    before = xp.where(filled, dominant_share(xp, cluster.requested, capacity), 0.0)
-    number = filled.sum(axis=-1)[..., None] + xp.where(filled, 0, 1)
-    total = before.sum(axis=-1)[..., None] - before + _after(xp, cluster, pod)
-    nodes = xp.maximum(cluster.mask.sum(axis=-1)[..., None], 1)
-    merit = latency_merit(xp, cluster.latency, pod)
+    merit = latency_merit(xp, cluster.latency, pod.latency_soft, pod.latency_hard)
+    before, has_pods = dominant_share(xp, cluster.requested, capacity), cluster.requested[..., PODS] > 0
     late = cluster.latency > xp.asarray(pod.latency_hard)[..., None]
-    return (1.0 - number / nodes + total / number + merit) / 3.0 - xp.where(late, LAST, 0.0)
-
-
-def latency_merit(xp: Any, latency: Array, pod: PodArrays) -> Array:
-    """L of each node: 1 up to the soft limit, 0 from the hard one on, linear between; NEUTRAL_LATENCY where unknown.
-
-    With one limit only, the other is taken to be equal.
-    """
-    soft = xp.asarray(known(xp, pod.latency_soft, pod.latency_hard))[..., None]
-    hard = xp.asarray(known(xp, pod.latency_hard, pod.latency_soft))[..., None]
-    width = hard - soft
-    between = xp.clip((hard - latency) / xp.where(width > 0, width, 1.0), 0.0, 1.0)
-    merit = xp.where(latency <= soft, 1.0, xp.where(width > 0, between, 0.0))
-    return xp.where(xp.isnan(latency) | xp.isnan(hard), NEUTRAL_LATENCY, merit)
+    weighed = consolidation(xp, before, _after(xp, cluster, pod), has_pods, cluster.mask, merit, ConsolidationWeights())
+    return weighed - xp.where(late, LAST, 0.0)
 
 
 def fragmentation(xp: Any, cluster: ClusterArrays, pod: PodArrays, gpus: GpuArrays | None = None) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from podium.framework.plugin import MetricKind, PluginMetric
+from podium.framework.plugin_extras import MetricKind, PluginMetric
 
 if TYPE_CHECKING:
     from podium_lab.online.plugin import OnlineScore

@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from podium.cluster import Nodes
-from podium.framework import MAX_SCORE, Cycle, Handle, Plugin, PluginError, Resource, Scope, Scores
+from podium.framework import MAX_SCORE, Cycle, DependsOn, Handle, NodePart, Plugin, PluginError, Resource, Scores
 from podium.framework.environment import filled
 from podium.framework.experience import REWARD, ConfigMapName, LearnedState, learn
-from podium.framework.plugin import PluginMetric
+from podium.framework.plugin_extras import PluginMetric
 from podium.kube import Pod
 from podium.load.scaling import median
 from podium_lab.model_guard import ModelGuard
@@ -71,8 +71,7 @@ class PublishedModel(NamedTuple):
 class OnlineScore(Plugin):
     trusted = True
     Args = OnlineScoreArgs
-    score_scope = Scope.PODS
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.PODS, claims=False)
     learned_state = LearnedState(ConfigMapName(NAMESPACE, CONFIG_MAP))
 
     def __init__(self, args: OnlineScoreArgs, handle: Handle) -> None:
@@ -238,7 +237,7 @@ class OnlineScore(Plugin):
 
     # Who decides
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         reason = self._source(pod)
         return reason, self.guard.generation, self._features.generation.count, self._generation
 

@@ -15,7 +15,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import Cycle, Handle, Plugin, PluginError, Scope, Scores
+from podium.framework import Cycle, DependsOn, Handle, NodePart, Plugin, PluginError, Scores
 from podium.framework.environment import filled
 from podium.framework.experience import ConfigMapName, LearnedState, learn
 from podium.kube import Pod
@@ -31,8 +31,7 @@ class RewardBias(Plugin):
     name = NAME
     trusted = True
     Args = RewardBiasArgs
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
     learned_state = LearnedState(ConfigMapName(NAMESPACE, CONFIG_MAP), VARIABLES["config_map"], VARIABLES["namespace"])
 
     def __init__(self, args: RewardBiasArgs, handle: Handle) -> None:
@@ -44,7 +43,7 @@ class RewardBias(Plugin):
             where = f"{config_map.namespace}/{config_map.name}"
             raise PluginError(f"profiles with different settings learn into the ConfigMap {where}; give each its own")
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         kind = type_of(pod.metadata.labels, pod.metadata.name)  # where it is the name, equal pods differ in it
         return kind, self.rewards.generation(kind)
 

@@ -28,9 +28,13 @@ class Source(msgspec.Struct, frozen=True):
 
     file: str
     folders: tuple[str, ...]
+    inputs: dict[str, str] = msgspec.field(default_factory=dict)
+    """Where each named file lies, where that is known already: on a machine that has only what a unit needs."""
 
     def find(self, name: str) -> Path:
         """A file that the scenario names."""
+        if name in self.inputs:
+            return Path(self.inputs[name])
         path = Path(name)
         tried = [path] if path.is_absolute() else [Path(folder) / path for folder in self.folders]
         for each in tried:

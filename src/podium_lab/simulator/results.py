@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,10 +35,14 @@ class SimulationResults:
         self.scenario = scenario
         self.file = file
         """Where the scenario stands; empty where it was made in Python."""
-        self.runs = list(runs)
+        self.runs = runs
         self.planned = planned
         """How many runs there should be; fewer are here when the sweep was interrupted."""
-        self.columns: dict[str, NDArray[Any]] = _columns(self.runs)
+
+    @cached_property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Every figure of all runs as one array."""
+        return _columns(self.runs)
 
     def __len__(self) -> int:
         return len(self.columns["seed"])
@@ -45,7 +50,7 @@ class SimulationResults:
     def __getitem__(self, column: str) -> NDArray[Any]:
         return self.columns[column]
 
-    @property
+    @cached_property
     def profiles(self) -> list[str]:
         """The profiles that have a finished run."""
         return list(dict.fromkeys(run.profile for run in self.runs))

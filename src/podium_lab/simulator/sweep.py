@@ -1,45 +1,39 @@
-"""Runs a scenario with each of its profiles and seeds, in this process or in several.
+"""Runs a scenario with each of its profiles and seeds: every run is a unit, and units run on any engine.
 
 Results are in the order of profiles and seeds, whatever finished first, and each run depends on nothing but the
-scenario, its profile and its seed: so they are the same with any number of workers. An interrupt ends the sweep and
-leaves what is finished.
+scenario, its profile and its seed: so they are the same on any engine, with any number of workers. An interrupt ends
+the sweep and leaves what is finished.
 """
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from podium.config import Registry
 from podium.config.seeds import parse_seeds
 from podium.plugins import load_registry
 from podium_lab.simulator.faults import check_faults
 from podium_lab.simulator.nodes import gpu_capacity, scenario_nodes
 from podium_lab.simulator.profiles import configuration, profile_oddities
 from podium_lab.simulator.qos_page import SimulatedQosPage
-from podium_lab.simulator.ray_engine import perform_on_ray
 from podium_lab.simulator.reading import LoadedScenario, Source, read_scenario
 from podium_lab.simulator.results import SimulationResults
 from podium_lab.simulator.rules import check
 from podium_lab.simulator.run import Progress, RunResult, SimulatedRun
-from podium_lab.simulator.scenario import Contender, Scenario, ScenarioError
+from podium_lab.simulator.run_payload import encode_run
+from podium_lab.simulator.scenario import Scenario, ScenarioError
+from podium_lab.simulator.simulation_units import Job, run_in, run_of, units_of
+from podium_lab.simulator.stored_runs import StoredRuns
 from podium_lab.simulator.workload import arrivals, file_oddities, workloads
-
-Engine = Literal["local", "ray"]
-
-
-class Job(NamedTuple):
-    """One run to do."""
-
-    number: int
-    contender: Contender
-    seed: int
+from podium_lab.units.estimate import UnitEstimate, estimate_units
+from podium_lab.units.run import EngineOptions, OnNotice, Tally, UnitRunner, check_options
+from podium_lab.units.store import UnitStore, open_store
+from podium_lab.units.unit import Unit
 
 
 class Plan(NamedTuple):
@@ -54,6 +48,8 @@ class Plan(NamedTuple):
 
 Finished = Callable[[int, RunResult], None]
 """Called with the number of finished runs and the last of them."""
+OnUnit = Callable[[Tally, Unit | None], None]
+"""Called when the sweep begins, and with each unit that is finished."""
 
 
 def simulate(
@@ -62,43 +58,86 @@ def simulate(
     profiles: Sequence[str] | None = None,
     seeds: int | str | Sequence[int] | None = None,
     workers: int = 1,
-    engine: Engine = "local",
+    engine: str = "local",
+    store: str | Path | None = None,
     data: str | Path | None = None,
     sets: Sequence[str] = (),
     plugins: Sequence[str] = (),
-    finished: Finished = lambda _number, _run: None,
+    finished: Finished | None = None,
     progress: Progress = lambda _arrived: None,
 ) -> SimulationResults:
     """Simulates a scenario: a file, or one that was made in Python.
 
-    `sets` are `key=value` texts that override values of a file; `plugins` are `module:Class` texts; the engine "ray"
-    runs on many machines. Raises ScenarioError for what is wrong with the input.
+    `sets` are `key=value` texts that override values of a file; `plugins` are `module:Class` texts. A `store` keeps
+    what is finished, so that the same call goes on where an earlier one stopped. Raises ScenarioError for what is wrong
+    with the input.
     """
     planned = plan(load(scenario, data, sets), profiles, seeds, plugins)
-    return complete(planned, workers, engine, finished=finished, progress=progress)
+    options = EngineOptions(engine=engine, workers=workers)
+    return complete(planned, options, None if store is None else str(store), finished=finished, progress=progress)
 
 
 def complete(
     planned: Plan,
-    workers: int,
-    engine: Engine = "local",
+    options: EngineOptions,
+    store: str | None = None,
     *,
-    finished: Finished = lambda _number, _run: None,
+    finished: Finished | None = None,
+    on_unit: OnUnit = lambda _tally, _unit: None,
+    on_notice: OnNotice = lambda _sentence: None,
     progress: Progress = lambda _arrived: None,
     page: SimulatedQosPage | None = None,
+    command: str = "",
 ) -> SimulationResults:
-    """Does all runs, or those that finish before an interrupt. The page shows runs that are done in this process."""
-    runs: dict[int, RunResult] = {}
+    """Does all runs of a part, or those that finish before an interrupt. The page shows runs of this process."""
+    check_options(options, store)
+    folder = None if store is not None else tempfile.mkdtemp(prefix="podium-results-")
+    unit_store = open_store(store or str(folder))
     try:
-        running = perform_on_ray(planned) if engine == "ray" else perform(planned, workers, progress, page)
-        for number, run in running:
-            runs[number] = run
-            finished(len(runs), run)
-    except KeyboardInterrupt:
-        pass
+        units = units_of(planned.loaded, planned.jobs, planned.plugins, unit_store)
+
+        def tell(tally: Tally, unit: Unit | None) -> None:
+            on_unit(tally, unit)
+            if unit is not None and finished is not None:
+                finished(tally.done + tally.skipped, _run(unit_store, unit))
+
+        try:
+            with UnitRunner(unit_store, options, on_notice) as runner:
+                inputs = runner.inputs
+                runner.run(
+                    units,
+                    verify=lambda unit, payload: run_in(payload, unit),
+                    here=lambda unit: encode_run(run_of(unit, inputs, progress, page)),
+                    on_unit=tell,
+                    command=command,
+                )
+        except KeyboardInterrupt:
+            pass
+        present = unit_store.present()
+        runs = StoredRuns(unit_store, [unit for unit in units if unit.key in present])
+    except BaseException:  # also an interrupt: what was for this call alone goes
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if folder is not None:
+        weakref.finalize(runs, shutil.rmtree, folder, ignore_errors=True)
     scenario, source = planned.loaded.scenario, planned.loaded.source
     file = source.file if planned.loaded.positions else ""
-    return SimulationResults(scenario, [runs[number] for number in sorted(runs)], len(planned.jobs), file)
+    return SimulationResults(scenario, runs, len(planned.jobs), file)
+
+
+def estimate(planned: Plan, options: EngineOptions, store: str | None) -> UnitEstimate:
+    """What all runs will take, from two that are done here."""
+    with tempfile.TemporaryDirectory(prefix="podium-results-") as folder:
+        unit_store = open_store(store or folder)
+        units = units_of(planned.loaded, planned.jobs, planned.plugins, unit_store)
+        return estimate_units(units, unit_store, options.workers, options.part)
+
+
+def _run(store: UnitStore, unit: Unit) -> RunResult:
+    payload = store.result(unit)
+    assert payload is not None, "it was on_notice to be finished"
+    return run_in(payload, unit)
 
 
 def load(
@@ -148,62 +187,6 @@ def plan(
 def has_promises(loaded: LoadedScenario) -> bool:
     """Whether controllers of the workload are promised anything."""
     return any(each.broker is not None for each in workloads(loaded.scenario, loaded.source))
-
-
-def perform(
-    planned: Plan,
-    workers: int,
-    progress: Progress = lambda _arrived: None,
-    page: SimulatedQosPage | None = None,
-) -> Iterator[tuple[int, RunResult]]:
-    """The numbers and results of all runs, as they finish."""
-    if workers == 1 or len(planned.jobs) == 1:
-        registry = load_registry(planned.plugins)
-        for job in planned.jobs:
-            yield job.number, run_job(planned.loaded, job, registry, progress, page)
-        return
-    context = multiprocessing.get_context("forkserver")
-    number = min(workers, len(planned.jobs))
-    others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(number, mp_context=context, initializer=_leave_signals_to_the_parent) as pool:
-        running = [pool.submit(run_alone, planned.loaded, job, planned.plugins) for job in planned.jobs]
-        try:
-            for done in as_completed(running):
-                yield done.result()
-        except BaseException:  # an interrupt, or a mistake in the input: nothing else is waited for
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in set(multiprocessing.active_children()) - others:
-                child.terminate()
-            raise
-
-
-def run_job(
-    loaded: LoadedScenario,
-    job: Job,
-    registry: Registry,
-    progress: Progress = lambda _arrived: None,
-    page: SimulatedQosPage | None = None,
-) -> RunResult:
-    """One run from its beginning."""
-    config = configuration(loaded, job.contender, registry)
-    return SimulatedRun(loaded, job.contender.name, job.seed, config, registry).run(progress, page)
-
-
-def run_alone(loaded: LoadedScenario, job: Job, plugins: tuple[str, ...]) -> tuple[int, RunResult]:
-    """The same in a process of its own."""
-    registry = _registries.get(plugins)
-    if registry is None:
-        registry = _registries[plugins] = load_registry(plugins)
-    return job.number, run_job(loaded, job, registry)
-
-
-_registries: dict[tuple[str, ...], Registry] = {}
-"""Plugins are loaded once for each worker."""
-
-
-def _leave_signals_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.freeze()  # what was imported stays: no need to look through it at every collection
 
 
 MOST = 1_000_000

@@ -6,7 +6,7 @@
 What is used is counted from the pods that have a node (`ledger`); nothing is noted at Reserve. Enable it in place of
 DefaultPreemption at postFilter, or that evicts by priority first, whatever the quotas say.
 
-Surprise: the watermark is the answer itself. Placing a pod changes what is used, but as long as the quotas let pods of
+Surprise: the answer key is the answer itself. Placing a pod changes what is used, but as long as the quotas let pods of
 a kind come, the answers about all nodes hold.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable
 from typing import Any, Final
 
-from podium import Action, Cycle, Diagnosis, Handle, Interest, Plugin, PostFilterResult, Resource, Status
+from podium import Action, Cycle, DependsOn, Diagnosis, Handle, Interest, Plugin, PostFilterResult, Resource, Status
 from podium.cluster import Mask, PlacedPod
 from podium.kube import Pod
 from podium.preemption import (
@@ -39,9 +39,8 @@ NAME: Final = "CapacityScheduling"
 class CapacityScheduling(Plugin):
     name = NAME
     trusted = True
-    sees_claims = False
+    depends_on = DependsOn(claims=False, kinds=())
     resources = (f"{RESOURCE}/v1alpha1",)
-    looks_at = ()
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -77,7 +76,7 @@ class CapacityScheduling(Plugin):
             return Status.unresolvable(f"ElasticQuota {quota.key} cannot be used: {quota.problem}")
         return None
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         return self._answer(pod)
 
     def _answer(self, pod: Pod) -> QuotaAnswer:

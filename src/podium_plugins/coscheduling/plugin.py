@@ -25,6 +25,7 @@ from podium import (
     SKIP,
     Action,
     Cycle,
+    DependsOn,
     Diagnosis,
     FieldError,
     FieldPath,
@@ -33,11 +34,11 @@ from podium import (
     GangState,
     Handle,
     Interest,
+    NodePart,
     Plugin,
     PostFilterResult,
     QueuedPod,
     Resource,
-    Scope,
     Status,
     Verdict,
     Wait,
@@ -88,10 +89,8 @@ class Coscheduling(Plugin):
     name = NAME
     trusted = True
     Args = CoschedulingArgs
-    filter_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False, kinds=())
     resources = (f"{RESOURCE}/v1alpha1",)
-    looks_at = ()
     writes = ()
 
     def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
@@ -179,7 +178,7 @@ class Coscheduling(Plugin):
             record.permitted_until = now + (self.args.permit_waiting_time_seconds or PERMITTED_AT_LEAST)
         return ""
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         if POD_GROUP_LABEL not in pod.labels:
             return ()
         record = self._records.get(pod)

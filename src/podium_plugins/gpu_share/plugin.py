@@ -18,7 +18,21 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
-from podium import SKIP, Action, Cycle, Effect, Handle, Interest, Plugin, Resource, Scope, Status, Verdict, Write
+from podium import (
+    SKIP,
+    Action,
+    Cycle,
+    DependsOn,
+    Effect,
+    Handle,
+    Interest,
+    NodePart,
+    Plugin,
+    Resource,
+    Status,
+    Verdict,
+    Write,
+)
 from podium.cluster import NodeInfo, Nodes
 from podium.config.points import Point
 from podium.kube import Node, Pod
@@ -43,8 +57,7 @@ class DeviceChooser(Protocol):
 class GpuShare(Plugin):
     name = NAME
     trusted = True
-    filter_scope = Scope.PODS
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.PODS, claims=False)
     writes = (Write.ANNOTATIONS,)
 
     def __init__(self, args: None, handle: Handle) -> None:

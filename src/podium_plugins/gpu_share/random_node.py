@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from podium import MAX_SCORE, Cycle, Scope, Scores
+from podium import MAX_SCORE, Cycle, DependsOn, Scores
 from podium.cluster import Nodes
 from podium_plugins.gpu.choice import sufficient
 from podium_plugins.gpu_share.room import GpuScorePlugin, wanted_by
@@ -15,7 +15,7 @@ from podium_plugins.gpu_share.room import GpuScorePlugin, wanted_by
 
 class GpuRandom(GpuScorePlugin):
     trusted = True
-    score_scope = Scope.CLUSTER
+    depends_on = DependsOn(claims=False)
 
     def score(self, _cycle: Cycle, nodes: Nodes) -> Scores:
         scores: Scores = np.zeros(len(nodes), dtype=np.int64)

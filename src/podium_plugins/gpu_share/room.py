@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from podium import Cycle, Handle, Plugin, Scope
+from podium import Cycle, DependsOn, Handle, NodePart, Plugin
 from podium.cluster import ALLOCATABLE, CPU, REQUESTED, Amounts, Cluster, Nodes
 from podium_plugins.gpu.devices import GpuDevices, request_of
 from podium_plugins.gpu.request import NO_GPU, GpuRequest
@@ -24,8 +24,7 @@ MOST_CPU = 10**8
 class GpuScorePlugin(Plugin):
     """A plugin that scores by the devices of nodes; of equal nodes the first is taken."""
 
-    score_scope = Scope.PODS
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.PODS, claims=False)
     first_of_equals = True
 
     def __init__(self, args: Any, handle: Handle) -> None:

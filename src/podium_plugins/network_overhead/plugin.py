@@ -6,7 +6,7 @@
 `locations` has what is near and what it costs. Pods that name no AppGroup, that depend on nothing, or on nothing that
 has a node, go anywhere; so do all where the AppGroup or the NetworkTopology is not there.
 
-Surprise: the watermark counts the moves of the pods depended on, not of all pods, so that the pods of a workload are
+Surprise: the answer key counts the moves of the pods depended on, not of all pods, so that the pods of a workload are
 placed one after the other by the same answers.
 """
 
@@ -18,7 +18,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from podium import MAX_SCORE, SKIP, Action, Cycle, Handle, Interest, Plugin, Resource, Scores, Status, Verdict
+from podium import (
+    MAX_SCORE,
+    SKIP,
+    Action,
+    Cycle,
+    DependsOn,
+    Handle,
+    Interest,
+    Plugin,
+    Resource,
+    Scores,
+    Status,
+    Verdict,
+)
 from podium.cluster import CountColumn, NodeInfo, Nodes, PlacedPod, PodQuery, QueryTerm
 from podium.kube import Pod, selector_from_labels
 from podium_plugins import app_group
@@ -34,9 +47,8 @@ class NetworkOverhead(Plugin):
     name = NAME
     trusted = True
     Args = NetworkOverheadArgs
-    sees_claims = False
+    depends_on = DependsOn(claims=False, kinds=())
     resources = (f"{app_group.RESOURCE}/v1alpha1", f"{network_topology.RESOURCE}/v1alpha1")
-    looks_at = ()
 
     def __init__(self, args: NetworkOverheadArgs, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -54,7 +66,7 @@ class NetworkOverhead(Plugin):
             Interest(network_topology.RESOURCE, Action.ALL, _spec_changed, by_signature=True),
         ]
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         if APP_GROUP_LABEL not in pod.metadata.labels:
             return ()
         dependencies, labels = self._dependencies(pod), self.handle.cluster.labels

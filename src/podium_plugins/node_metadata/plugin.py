@@ -16,7 +16,19 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from podium import MAX_SCORE, Cycle, FieldError, FieldPath, Handle, Plugin, RowNumbers, Scope, Scores, read_decimal
+from podium import (
+    MAX_SCORE,
+    Cycle,
+    DependsOn,
+    FieldError,
+    FieldPath,
+    Handle,
+    NodePart,
+    Plugin,
+    RowNumbers,
+    Scores,
+    read_decimal,
+)
 from podium.cluster import Cluster, NodeInfo, Nodes
 from podium_plugins.node_metadata.go_layout import RFC3339, LayoutError, reader_of
 
@@ -86,8 +98,7 @@ class NodeMetadata(Plugin):
     name = NAME
     trusted = True
     Args = NodeMetadataArgs
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def __init__(self, args: NodeMetadataArgs, handle: Handle) -> None:
         super().__init__(args, handle)

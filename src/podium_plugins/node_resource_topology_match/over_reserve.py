@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from podium import Handle, Scope
+from podium import Handle, NodePart
 from podium.cluster import PlacedPod
 from podium.kube import Pod
 from podium_plugins.node_resource_topology_match.args import (
@@ -49,7 +49,7 @@ NOT_RUNNING: Final = ("", "Pending")
 class OverReserveCache:
     """The last report of each node that fitted, less the pods that it does not cover."""
 
-    scope = Scope.PODS
+    node_part = NodePart.PODS
 
     def __init__(self, handle: Handle, args: TopologyCacheArgs, schedulers: set[str]) -> None:
         cluster = handle.cluster

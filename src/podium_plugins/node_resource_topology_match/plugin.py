@@ -19,7 +19,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from podium import MAX_SCORE, SKIP, Action, Cycle, Handle, Interest, Plugin, Resource, Scope, Scores, Status, Verdict
+from podium import (
+    MAX_SCORE,
+    SKIP,
+    Action,
+    Cycle,
+    DependsOn,
+    Handle,
+    Interest,
+    NodePart,
+    Plugin,
+    Resource,
+    Scores,
+    Status,
+    Verdict,
+)
 from podium.cluster import NodeInfo, Nodes, PlacedPod
 from podium.kube import Pod
 from podium_plugins.node_resource_topology_match.alignment import (
@@ -64,10 +78,8 @@ class NodeResourceTopologyMatch(Plugin):
     name = NAME
     trusted = True
     Args = NodeResourceTopologyMatchArgs
-    filter_scope = score_scope = Scope.PODS
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.PODS, claims=False, kinds=())
     resources = (f"{RESOURCE}/{VERSION}",)
-    looks_at = ()
 
     def __init__(self, args: NodeResourceTopologyMatchArgs, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -77,7 +89,7 @@ class NodeResourceTopologyMatch(Plugin):
         self._gives_back = self._cache if isinstance(self._cache, OverReserveCache) else None
         if args.preemption_mode != ENABLED:
             self._gives_back = None
-        self.filter_scope = self.score_scope = self._cache.scope
+        self.depends_on = DependsOn(node=self._cache.node_part, claims=False, kinds=())
 
     def interests(self) -> Iterable[Interest]:
         node = Action.ADD | Action.UPDATE_NODE_ALLOCATABLE

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from podium import ObjectProblems, Scope, custom_reference
+from podium import NodePart, ObjectProblems, custom_reference
 from podium.cluster import Cluster
 from podium.kube import Pod
 from podium_plugins.node_resource_topology_match.topology_object import RESOURCE, VERSION, NodeTopology, read_topology
@@ -24,7 +24,7 @@ class TopologyCache(Protocol):
     """What is known of the zones of all nodes (`zones`), and how pods change it."""
 
     zones: ZoneColumns
-    scope: Scope
+    node_part: NodePart
     """How far answers look: whether they change when pods come and go."""
 
     def reserve(self, pod: Pod, node_name: str) -> None:
@@ -61,7 +61,7 @@ def follow_reports(zones: ZoneColumns, changed: Callable[[str, Any | None], None
 class PassThroughCache:
     """The newest report of each node, taken as it comes: nothing is known of pods placed since."""
 
-    scope = Scope.NODE
+    node_part = NodePart.OBJECT
 
     def __init__(self, cluster: Cluster, problems: ObjectProblems) -> None:
         self.zones = ZoneColumns(cluster)
@@ -91,7 +91,7 @@ class DiscardReservedCache(PassThroughCache):
     From Reserve until the pod is bound, or taken back, what is known of its node must not be used.
     """
 
-    scope = Scope.PODS
+    node_part = NodePart.PODS
 
     def __init__(self, cluster: Cluster, problems: ObjectProblems) -> None:
         super().__init__(cluster, problems)

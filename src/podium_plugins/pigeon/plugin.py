@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from podium import Cycle, FieldError, FieldPath, Handle, Plugin, PluginError, Scope, Scores, filled
+from podium import Cycle, DependsOn, FieldError, FieldPath, Handle, Plugin, PluginError, Scores, filled
 from podium.cluster import Nodes
 from podium_plugins.pigeon.capacity_and_usage import CapacityAndUsage
 from podium_plugins.pigeon.objectives import (
@@ -73,8 +73,7 @@ class PigeonHoling(Plugin):
     name = NAME
     trusted = True
     Args = PigeonHolingArgs
-    score_scope = Scope.CLUSTER
-    looks_at = ()
+    depends_on = DependsOn(kinds=())
 
     def __init__(self, args: PigeonHolingArgs, handle: Handle) -> None:
         super().__init__(filled(args, VARIABLES), handle)

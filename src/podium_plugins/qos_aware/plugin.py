@@ -25,6 +25,7 @@ import numpy as np
 from podium import (
     SKIP,
     Cycle,
+    DependsOn,
     Diagnosis,
     Duration,
     Effect,
@@ -106,7 +107,7 @@ class QosAware(Plugin):
     trusted = True
     Args = QosAwareArgs
     resources = tuple(f"{owner}/v1" for owner in OWNERS)
-    looks_at = ()
+    depends_on = DependsOn(kinds=())
     watches_ended_pods = True  # whether a task succeeded or was killed
     writes = (Write.ANNOTATIONS, Write.EVICTIONS)
 

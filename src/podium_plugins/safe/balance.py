@@ -13,7 +13,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from podium import Cycle, Handle, Plugin, Scope, Scores, filled
+from podium import Cycle, DependsOn, Handle, NodePart, Plugin, Scores, filled
 from podium.cluster import Nodes
 from podium.kube import Pod
 from podium_plugins.safe.settings import BALANCE_VARIABLES, FORECAST_WEIGHT, SafeBalanceArgs, seconds, share
@@ -30,8 +30,7 @@ class SafeBalance(Plugin):
     name = NAME
     trusted = True
     Args = SafeBalanceArgs
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def __init__(self, args: SafeBalanceArgs, handle: Handle) -> None:
         super().__init__(filled(args, BALANCE_VARIABLES), handle)
@@ -39,7 +38,7 @@ class SafeBalance(Plugin):
         weight = share(settings.forecast_weight, FORECAST_WEIGHT)
         self._utilization = Utilization(weight, seconds(settings.max_age), handle.clock)
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         return self._utilization.age_mark(self.handle.cluster)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:

@@ -18,7 +18,20 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from podium import Action, Cycle, Handle, Interest, Plugin, Resource, Scope, Scores, Status, Verdict, filled
+from podium import (
+    Action,
+    Cycle,
+    DependsOn,
+    Handle,
+    Interest,
+    NodePart,
+    Plugin,
+    Resource,
+    Scores,
+    Status,
+    Verdict,
+    filled,
+)
 from podium.cluster import Cluster, Nodes
 from podium.kube import Pod
 from podium.load import Floats, probabilities, probability
@@ -70,8 +83,7 @@ class SafeOverload(Plugin):
     name = NAME
     trusted = True
     Args = SafeOverloadArgs
-    filter_scope = score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def __init__(self, args: SafeOverloadArgs, handle: Handle) -> None:
         super().__init__(filled(args, OVERLOAD_VARIABLES), handle)
@@ -90,7 +102,7 @@ class SafeOverload(Plugin):
     def interests(self) -> Iterable[Interest]:
         return [Interest(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ANNOTATION | Action.UPDATE_NODE_ALLOCATABLE)]
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         return self._utilization.age_mark(self.handle.cluster)
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:

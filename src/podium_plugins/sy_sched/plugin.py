@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from podium import SKIP, Cycle, FieldError, FieldPath, Handle, Normalizer, Plugin, Scope, Scores, Status
+from podium import SKIP, Cycle, DependsOn, FieldError, FieldPath, Handle, NodePart, Normalizer, Plugin, Scores, Status
 from podium.cluster import Cluster, NodeInfo, Nodes, PlacedPod
 from podium.kube import Pod
 from podium_plugins.sy_sched.profiles import RESOURCE, SyscallProfiles
@@ -42,8 +42,7 @@ class SySched(Plugin):
     name = NAME
     trusted = True
     Args = SySchedArgs
-    score_scope = Scope.PODS
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.PODS, claims=False)
     normalizer = Normalizer.REVERSED
     resources = (f"{RESOURCE}/v1beta1",)
 
@@ -54,7 +53,7 @@ class SySched(Plugin):
         self._counted_at = self._profiles.version
         self._rows = CallsOnRows(handle.cluster, self._set_of_placed)
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         return (self._profiles.version,)
 
     def pre_score(self, cycle: Cycle, _nodes: Nodes) -> Status | None:

@@ -212,7 +212,11 @@ def test_a_hanging_command_ends_in_one_sentence(plugin: Callable[[str], str], tm
     )
     command = plugin("import subprocess; subprocess.run(['sleep', '1000'])")
     ran = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", script, command], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-W", "default", "-c", script, command],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     assert ran.stdout == f"config: the command {command} has not ended yet, and the request had no more time\n"
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import SKIP, Cycle, Normalizer, Plugin, Scope, Scores, Status, Verdict
+from podium.framework import SKIP, Cycle, DependsOn, NodePart, Normalizer, Plugin, Scores, Status, Verdict
 from podium.kube import Pod
 from tests.podium.extender.questions import Obj, World, args, as_object, decoded, node
 from tools.kit.builders import make_pod
@@ -44,8 +44,7 @@ def refused(world: World, names: list[str] = NAMES) -> dict[str, str]:
 class Share(Plugin):
     """A share of the highest score among the nodes that are asked about."""
 
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
     normalizer = Normalizer.DEFAULT
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
@@ -55,8 +54,7 @@ class Share(Plugin):
 class Lowest(Plugin):
     """The same by a method of its own."""
 
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
         return number_of(node)
@@ -68,8 +66,7 @@ class Lowest(Plugin):
 class Prepares(Plugin):
     """Scores by how many nodes it was prepared for."""
 
-    score_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
         cycle.data[self.name] = len(nodes)
@@ -109,12 +106,11 @@ def test_who_looks_beyond_a_node_is_asked_every_time() -> None:
 class Moody(Plugin):
     """Scores by a mood of its own; `mark` is what it says of when that changes."""
 
-    score_scope = filter_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
     mark: Hashable = 0
     mood = 0
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         return self.mark
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
@@ -138,8 +134,7 @@ def test_who_changes_his_mind_says_so_by_his_mark(mark: Hashable) -> None:
 class Restricts(Plugin):
     """Only some nodes come into question, as PreFilter says."""
 
-    filter_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def pre_filter(self, cycle: Cycle) -> set[str]:
         return {"n1", "n3"}
@@ -151,8 +146,7 @@ class Restricts(Plugin):
 class Odd(Plugin):
     """Its filter depends on what PreFilter noted of the pod."""
 
-    filter_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
     wants = 1
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
@@ -180,8 +174,7 @@ def test_pre_filter_is_asked_about_every_pod() -> None:
 class Grumbles(Plugin):
     """Gives each node a reason of its own, by its annotation, and fails about some."""
 
-    filter_scope = Scope.NODE
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def filter_node(self, cycle: Cycle, node: NodeInfo) -> Status | str | None:
         said = node.annotations.get("said", "")

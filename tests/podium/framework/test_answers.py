@@ -11,8 +11,8 @@ import pytest
 from podium.cluster import Nodes
 from podium.framework import SKIP, Code, Plugin, PluginError, Status, Verdict, Wait
 from podium.framework.answers import describe, running
+from podium.framework.depends_on import DependsOn, NodePart
 from podium.framework.diagnosis import Diagnosis, NodeStatuses, PostFilterResult
-from podium.framework.plugin import Scope
 from podium.framework.profile import ProfileRuntime
 from tests.podium.framework.runtimes import answering, cycle_of, make_runtime
 from tools.kit.builders import make_cluster, make_node, make_pod
@@ -325,7 +325,7 @@ def test_a_broken_pre_enqueue_holds_the_pod_back_and_is_reported(answer: Any, se
 
 def test_a_plugin_that_cannot_be_made_is_named() -> None:
     class X(Plugin):
-        filter_scope = Scope.NODE
+        depends_on = DependsOn(node=NodePart.OBJECT)
 
         def __init__(self, args: Any, handle: Any) -> None:
             raise RAISED

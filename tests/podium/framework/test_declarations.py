@@ -7,12 +7,17 @@ from typing import Any
 
 import pytest
 
-from podium.framework import Plugin, PluginError, Scope
+from podium.framework import DependsOn, NodePart, Plugin, PluginError
 from podium.framework.declarations import wrong_declarations
 from podium.plugins import PluginLoadError, load_registry
 from tests.podium.framework.runtimes import make_runtime
 from tools.kit.builders import make_cluster, make_node
 
+IMPORTS = """
+from dataclasses import dataclass
+from podium import DependsOn, Plugin, Pod
+from podium.kube import PriorityClass
+"""
 SCORES = "    def score_node(self, cycle, node):\n        return 0\n"
 
 
@@ -22,8 +27,23 @@ SCORES = "    def score_node(self, cycle, node):\n        return 0\n"
         (f"    Args = {{'a': 1}}\n{SCORES}", "Args is {'a': 1} (dict): write a class of fields"),
         (f"    @dataclass\n    class Args:\n        a: int = 1\n{SCORES}", "Args is the class Args: write a class"),
         (f"    normalizer = 'reversed'\n{SCORES}", "normalizer is 'reversed' (str): write Normalizer.DEFAULT or"),
-        (f"    filter_scope = 'node'\n{SCORES}", "filter_scope is 'node' (str): write Scope.NODE, Scope.TOTALS"),
-        (f"    score_scope = 0\n{SCORES}", "score_scope is 0 (int): write Scope.NODE"),
+        (f"    depends_on = 'node'\n{SCORES}", "depends_on is 'node' (str): write DependsOn(node=…"),
+        (
+            f"    depends_on = DependsOn(node=0)\n{SCORES}",
+            "depends_on.node is 0 (int): write NodePart.OBJECT, NodePart.",
+        ),
+        (f"    depends_on = DependsOn(claims='no')\n{SCORES}", "depends_on.claims is 'no' (str): write True or False"),
+        (f"    depends_on = DependsOn(kinds=PriorityClass)\n{SCORES}", "depends_on.kinds is <class 'podiu"),
+        (
+            f"    depends_on = DependsOn(kinds=(dict,))\n{SCORES}",
+            "depends_on.kinds: <class 'dict'> is no kind of podium.",
+        ),
+        (
+            f"    depends_on = DependsOn(kinds=(Pod,))\n{SCORES}",
+            "depends_on.kinds: Pod is not named there; `node` says",
+        ),
+        (f"    depends_on = property(lambda self: 1)\n{SCORES}", "depends_on is <property"),
+        (f"    async def answer_key(self, pod):\n        return ()\n{SCORES}", "answer_key is async def: write def"),
         (f"    resources = 'quotas.shop/v1'\n{SCORES}", "resources is 'quotas.shop/v1' (str): write a tuple"),
         (f"    reason = 3\n{SCORES}", "reason is 3 (int): write a text"),
         ("    async def score_node(self, cycle, node):\n        return 0\n", "score_node is async def: write def"),
@@ -35,7 +55,7 @@ def test_a_declaration_that_cannot_be_meant_is_refused_when_the_plugin_is_loaded
     tmp_path: Path, body: str, sentence: str
 ) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(f"from dataclasses import dataclass\nfrom podium import Plugin\nclass Mine(Plugin):\n{body}")
+    file.write_text(f"{IMPORTS}\nclass Mine(Plugin):\n{body}")
     with pytest.raises(PluginLoadError) as error:
         load_registry([str(file)])
     assert str(error.value).startswith(f"--plugin {file}: {sentence}")
@@ -45,20 +65,20 @@ def test_what_init_sets_is_checked_when_the_plugin_is_made() -> None:
     class Mine(Plugin):
         def __init__(self, args: Any, handle: Any) -> None:
             super().__init__(args, handle)
-            self.score_scope = "node"  # type: ignore[assignment]
+            self.depends_on = "node"  # type: ignore[assignment]
 
         def score_node(self, _cycle: Any, _node: Any) -> int:
             return 0
 
-    with pytest.raises(PluginError, match=r"""^initializing plugin "Mine": score_scope is 'node'"""):
+    with pytest.raises(PluginError, match=r"""^initializing plugin "Mine": depends_on is 'node'"""):
         make_runtime(make_cluster([make_node("n1")]), Mine)
 
 
-def test_a_scope_may_depend_on_the_arguments_and_binding_may_wait() -> None:
+def test_what_it_depends_on_may_follow_from_the_arguments_and_binding_may_wait() -> None:
     class Mine(Plugin):
-        @property
-        def score_scope(self) -> Scope:  # type: ignore[override]
-            return Scope.NODE
+        def __init__(self, args: Any, handle: Any) -> None:
+            super().__init__(args, handle)
+            self.depends_on = DependsOn(node=NodePart.OBJECT)
 
         def score_node(self, _cycle: Any, _node: Any) -> int:
             return 0
@@ -68,7 +88,61 @@ def test_a_scope_may_depend_on_the_arguments_and_binding_may_wait() -> None:
         async def bind(self, _cycle: Any, _node: str) -> None: ...
 
     assert list(wrong_declarations(Mine)) == []
-    make_runtime(make_cluster([make_node("n1")]), Mine)
+    runtime = make_runtime(make_cluster([make_node("n1")]), Mine)
+    assert runtime.scores[0].node_part == NodePart.OBJECT
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("filter_scope = 'NODE'", "filter_scope: no longer read; write depends_on = DependsOn(node=NodePart.OBJECT)"),
+        ("score_scope = 1", "score_scope: no longer read; write depends_on = DependsOn(node=NodePart.TOTALS)"),
+        (
+            "filter_scope = 0\n    score_scope = 2\n    sees_claims = False",
+            "filter_scope, score_scope, sees_claims: no longer read; "
+            "write depends_on = DependsOn(node=NodePart.PODS, claims=False)",
+        ),
+        ("looks_at = ()", "looks_at: no longer read; write depends_on = DependsOn(kinds=())"),
+        (
+            "looks_at = (PriorityClass,)",
+            "looks_at: no longer read; write depends_on = DependsOn(kinds=(PriorityClass,))",
+        ),
+        ("def watermark(self, pod): ...", "watermark: no longer read; write def answer_key(self, pod)"),
+        (
+            "def sign_pod(self, pod): ...",
+            "sign_pod: no longer read; delete what signs pods",
+        ),
+        ("signs_pods = False", "signs_pods: no longer read; delete what signs pods"),
+    ],
+)
+def test_an_attribute_that_depends_on_has_replaced_is_refused_with_what_to_write(
+    tmp_path: Path, body: str, sentence: str
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f"{IMPORTS}\nclass Mine(Plugin):\n    {body}\n{SCORES}")
+    with pytest.raises(PluginLoadError) as error:
+        load_registry([str(file)])
+    assert str(error.value).startswith(f"--plugin {file}: {sentence}")
+
+
+def test_an_old_attribute_that_init_sets_is_refused_too() -> None:
+    class Mine(Plugin):
+        def __init__(self, args: Any, handle: Any) -> None:
+            super().__init__(args, handle)
+            self.sees_claims = False
+
+        def score_node(self, _cycle: Any, _node: Any) -> int:
+            return 0
+
+    with pytest.raises(PluginError, match=r"sees_claims: no longer read; write depends_on = DependsOn\(claims=False\)"):
+        make_runtime(make_cluster([make_node("n1")]), Mine)
+
+
+def test_the_name_of_old_scopes_says_what_to_import(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f"from podium import Plugin, Scope\nclass Mine(Plugin):\n    filter_scope = Scope.NODE\n{SCORES}")
+    with pytest.raises(PluginLoadError, match=r"podium\.Scope is gone: import DependsOn and NodePart"):
+        load_registry([str(file)])
 
 
 def test_a_file_may_have_a_base_class_without_methods(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from podium import Action, Interest, Plugin, Resource
 from podium.framework.declarations import is_plain, wrong_interest, wrong_kinds
-from podium.kube import PriorityClass
 from podium.testing import TrialCluster
 from tests.podium.cli.command import podium
 
@@ -16,7 +15,7 @@ from tests.podium.cli.command import podium
     "resources", [("configmaps/v1",), ("configmaps",), ("limitranges/v1", "resourcequotas/v1"), ("jobs.batch/v1",)]
 )
 def test_kinds_that_can_be_read(resources: tuple[str, ...]) -> None:
-    assert list(wrong_kinds(type("Reads", (Plugin,), {"resources": resources, "looks_at": (PriorityClass,)}))) == []
+    assert list(wrong_kinds(type("Reads", (Plugin,), {"resources": resources}))) == []
 
 
 @pytest.mark.parametrize(
@@ -31,14 +30,6 @@ def test_a_kind_that_cannot_be_read_is_refused_when_the_plugin_is_loaded(resourc
         f'--plugin {file}: resources: "{resource}" is no kind that can be read; write "configmaps/v1", '
         '"limitranges/v1", "resourcequotas/v1" or a "plural.group/version"\n'
     )
-
-
-def test_a_class_that_is_no_kind_cannot_be_looked_at() -> None:
-    class Looks(Plugin):
-        looks_at = (dict,)
-
-    [sentence] = wrong_kinds(Looks)
-    assert sentence.startswith("looks_at: <class 'dict'> is no kind of podium.kube; there are CSIDriver, ")
 
 
 @pytest.mark.parametrize("resource", ["configmap", "ConfigMap", "Pods", "PriorityClass"])

@@ -17,7 +17,8 @@ HELPERS = ("points_of", "score_table", "bindings", "_scores", "rooms")
         ("filter_nodes", "filter_node"),
         ("unreserved", "unreserve"),
         ("normalise", "normalize"),
-        ("filter_scop", "filter_scope"),
+        ("depend_on", "depends_on"),
+        ("answerKey", "answer_key"),
         ("resource", "resources"),
     ],
 )

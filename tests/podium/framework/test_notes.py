@@ -66,7 +66,7 @@ def test_a_note_without_clone_that_a_dry_run_changes_fails_the_pod_and_evicts_no
 
 def test_what_is_cached_for_the_signature_goes_with_the_note() -> None:
     class Telling(Quota):
-        def watermark(self, _pod: Pod) -> int:
+        def answer_key(self, _pod: Pod) -> int:
             return len(self.handle.cluster.pods)
 
     world = crowded(Telling)

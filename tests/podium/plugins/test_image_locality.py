@@ -94,38 +94,38 @@ def test_scores_follow_the_formula(nodes: list[dict[str, int]], wanted: list[str
     assert found == {f"n{i}": expected(images) for i, images in enumerate(nodes)}
 
 
-def test_the_watermark_moves_when_one_of_the_pods_images_spreads_or_a_node_comes() -> None:
+def test_the_answer_key_moves_when_one_of_the_pods_images_spreads_or_a_node_comes() -> None:
     cluster = make_cluster([make_node("a", images={"web:1": MIB}), make_node("b")])
     plugin = make_plugin(ImageLocality, cluster)
     pod = pod_of("web:1", "db:1")
-    before = plugin.watermark(pod)
+    before = plugin.answer_key(pod)
     cluster.set_node(make_node("b", images={"other:1": MIB}))
-    assert plugin.watermark(pod) == before
+    assert plugin.answer_key(pod) == before
     cluster.set_node(make_node("b", images={"web:1": MIB}))
-    spread = plugin.watermark(pod)
+    spread = plugin.answer_key(pod)
     assert spread != before
     cluster.set_node(make_node("c"))
-    assert plugin.watermark(pod) not in (before, spread)
+    assert plugin.answer_key(pod) not in (before, spread)
 
 
-def test_the_watermark_tells_which_image_has_spread_how_far() -> None:
+def test_the_answer_key_tells_which_image_has_spread_how_far() -> None:
     cluster = make_cluster([make_node("n1", images={"b:1": MIB, "c:1": MIB}), make_node("n2", images={"c:1": MIB})])
     plugin = make_plugin(ImageLocality, cluster)
     pod = pod_of("a:1", "b:1", "c:1")
-    before = plugin.watermark(pod)
+    before = plugin.answer_key(pod)
     cluster.set_node(make_node("n1", images={"b:1": MIB, "a:1": MIB}))
     cluster.set_node(make_node("n2", images={"b:1": MIB}))
-    assert plugin.watermark(pod) != before
+    assert plugin.answer_key(pod) != before
 
 
-def test_for_images_that_nobody_has_the_watermark_stands_still() -> None:
+def test_for_images_that_nobody_has_the_answer_key_stands_still() -> None:
     cluster = make_cluster([make_node("a")])
     plugin = make_plugin(ImageLocality, cluster)
-    before = plugin.watermark(pod_of("web:1"))
+    before = plugin.answer_key(pod_of("web:1"))
     cluster.set_node(make_node("b"))
-    assert plugin.watermark(pod_of("web:1")) == before
+    assert plugin.answer_key(pod_of("web:1")) == before
     cluster.set_node(make_node("b", images={"web:1": MIB}))
-    assert plugin.watermark(pod_of("web:1")) != before
+    assert plugin.answer_key(pod_of("web:1")) != before
     assert before not in ((), None), "an image may come any time, so the empty promise cannot be made"
 
 

@@ -125,19 +125,19 @@ def test_without_its_notes_the_filter_fails() -> None:
         plugin.filter(Cycle(pod_with(), cluster), Nodes(cluster))
 
 
-def test_the_watermark_moves_with_claims_and_their_use() -> None:
+def test_the_answer_key_moves_with_claims_and_their_use() -> None:
     cluster = cluster_with([], only_one("one"), only_one("two"), make_claim("shared"))
     plugin = make_plugin(VolumeRestrictions, cluster)
-    assert plugin.watermark(pod_with()) == ()
-    assert plugin.watermark(pod_using("missing")) is None
+    assert plugin.answer_key(pod_with()) == ()
+    assert plugin.answer_key(pod_using("missing")) is None
     pod = pod_using("one")
-    marks = [plugin.watermark(pod), plugin.watermark(pod_using("two"))]
+    marks = [plugin.answer_key(pod), plugin.answer_key(pod_using("two"))]
     cluster.set_pod(pod_using("one", name="holder", node="n1"))
-    marks.append(plugin.watermark(pod))
+    marks.append(plugin.answer_key(pod))
     cluster.objects.claims.set("default/one", make_claim("one"))
-    marks.append(plugin.watermark(pod))
+    marks.append(plugin.answer_key(pod))
     assert len(set(marks)) == 4
-    assert plugin.watermark(pod) == plugin.watermark(pod_using("shared")), "claims that many may use are all alike"
+    assert plugin.answer_key(pod) == plugin.answer_key(pod_using("shared")), "claims that many may use are all alike"
 
 
 def interest(resource: str) -> Interest:

@@ -132,7 +132,7 @@ def test_without_its_notes_the_filter_looks_again() -> None:
     assert plugin.filter(Cycle(pod_with(), cluster), Nodes(cluster)) is None
 
 
-def test_the_watermark_is_the_zones_asked_for() -> None:
+def test_the_answer_key_is_the_zones_asked_for() -> None:
     claims = [make_claim(name, volume=f"v-{name}") for name in ("a", "b", "anywhere")]
     volumes = [
         make_volume("v-a", labels={ZONE: "z1"}),
@@ -141,13 +141,13 @@ def test_the_watermark_is_the_zones_asked_for() -> None:
     ]
     cluster = make_cluster([], objects=[*claims, *volumes])
     plugin = make_plugin(VolumeZone, cluster)
-    assert plugin.watermark(pod_with(ephemeral_volume("x"))) == ()
-    assert plugin.watermark(pod_using("missing")) is None
-    before = plugin.watermark(pod_using("a"))
-    assert before == plugin.watermark(pod_using("b"))
-    assert plugin.watermark(pod_using("anywhere")) not in (before, ()), "the next pod's volume may have a zone"
+    assert plugin.answer_key(pod_with(ephemeral_volume("x"))) == ()
+    assert plugin.answer_key(pod_using("missing")) is None
+    before = plugin.answer_key(pod_using("a"))
+    assert before == plugin.answer_key(pod_using("b"))
+    assert plugin.answer_key(pod_using("anywhere")) not in (before, ()), "the next pod's volume may have a zone"
     cluster.objects.volumes.set("v-a", make_volume("v-a", labels={ZONE: "z2"}))
-    assert plugin.watermark(pod_using("a")) != before
+    assert plugin.answer_key(pod_using("a")) != before
 
 
 def hint(resource: str, pod: Pod, before: Any, after: Any) -> bool:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from podium.cluster import NodeInfo
 from podium.engine.decide import decide, make_room
 from podium.engine.sampling import Sampling
-from podium.framework import Cycle, Plugin, Scope, Status
+from podium.framework import Cycle, DependsOn, NodePart, Plugin, Status
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod, PodDisruptionBudget
 from podium.preemption.evictions import CANDIDATES
@@ -186,7 +186,7 @@ def test_a_port_that_a_victim_would_free_is_left_to_a_pod_nominated_there() -> N
 class LooksAtPods(Plugin):
     """Says nothing, but may look at who is on a node: dry runs must then do more than count."""
 
-    filter_scope = Scope.PODS
+    depends_on = DependsOn(node=NodePart.PODS)
 
     def filter_node(self, _cycle: Cycle, _node: NodeInfo) -> None:
         return None

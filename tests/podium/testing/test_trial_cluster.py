@@ -17,15 +17,16 @@ from podium import (
     Action,
     ConfigError,
     Cycle,
+    DependsOn,
     Interest,
     NodeInfo,
+    NodePart,
     Nodes,
     Plugin,
     PluginError,
     Pod,
     PostFilterResult,
     Resource,
-    Scope,
     Status,
     Wait,
     Write,
@@ -33,7 +34,7 @@ from podium import (
 from podium.framework import Nomination
 from podium.framework.experience import PodOutcome
 from podium.load.readings import follow
-from podium.testing import ScopeError, TrialCluster, TrialState, node, pod
+from podium.testing import DependsOnError, TrialCluster, TrialState, node, pod
 
 TWO = [node("a"), node("b", labels={"quiet": "true"})]
 
@@ -378,14 +379,14 @@ def test_an_answer_that_breaks_the_contract_comes_out_of_the_call() -> None:
 class ClaimsTooLittle(Plugin):
     """Looks at the pods of a node, and says that it looks at the node only."""
 
-    filter_scope = Scope.NODE
+    depends_on = DependsOn(node=NodePart.OBJECT)
 
     def filter_node(self, cycle: Cycle, node: NodeInfo) -> str | None:
         return "node(s) had a pod" if node.pods else None
 
 
 class ClaimsEnough(ClaimsTooLittle):
-    filter_scope = Scope.PODS
+    depends_on = DependsOn(node=NodePart.PODS)
 
 
 def test_a_scope_that_claims_too_little_is_found() -> None:
@@ -395,7 +396,7 @@ def test_a_scope_that_claims_too_little_is_found() -> None:
             cluster.place(pod(f"pod-{number}"))
 
     fill(ClaimsEnough)
-    with pytest.raises(ScopeError, match="a scope or watermark of ClaimsTooLittle claims too little"):
+    with pytest.raises(DependsOnError, match="depends_on or answer_key of ClaimsTooLittle declares too little"):
         fill(ClaimsTooLittle)
 
 

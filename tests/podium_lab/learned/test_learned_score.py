@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import Cycle, PluginError, Resource
 from podium_lab.learned import LearnedScore
-from podium_lab.learned.decision_log import sum_up
 from podium_lab.learned.plugin import _wanted
 from podium_lab.learned.policy_file import TrainedOn, encoded
 from podium_lab.learned.row_scores import RowScores
+from podium_lab.model_decision_log import sum_up
 from podium_plugins.gpu.terms import group_of
 from tests.podium.engine.schedulers import World
 from tests.podium.plugins.ask import raw_scores
@@ -108,7 +108,7 @@ def test_one_node_and_many_get_the_same_points(
     milli, count = request
     pod = gpu_pod("arrives", milli, count, cpu=cpu, models=models) if milli else gpu_pod("arrives", cpu=cpu)
     cycle = Cycle(pod, cluster)
-    plugin.watermark(pod)
+    plugin.answer_key(pod)
     many = plugin.score(cycle, Nodes(cluster)).tolist()
     assert all(0 <= points <= 100 for points in many)
     rows = Nodes(cluster).rows.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,14 @@ import pytest
 pytest.importorskip("numba")
 
 from podium_lab.learned.policy_file import Calibration, decoded, encoded, path_of, read_policy
-from podium_lab.learning.cma_es import advance, begin, candidates
+from podium_lab.learning.cma_es import Search, advance, begin, candidates
 from podium_lab.learning.extra import LearningError
 from podium_lab.learning.forms import FORMS, NETWORKS, READABLE
 from podium_lab.learning.policy_making import DIGITS, make_policy
-from podium_lab.learning.train import Training, train
+from podium_lab.learning.train import SavedSearch, Training, train
+from podium_lab.learning.training_units import StoredSearch, UnitFigures
+from podium_lab.units.run import EngineOptions, UnitPart, UnitRunner
+from podium_lab.units.store import open_store
 from podium_plugins.gpu.terms import GROUPS, MEANINGLESS, TERMS
 from tests.podium_lab.learning.lists import write_lists
 
@@ -30,9 +34,40 @@ def settings(data: Path, form: str = "S1", generations: int = 3) -> Training:
     return Training(form, 1, str(data), ("made", "gpuspec33"), generations, 6)
 
 
-def test_the_same_seed_gives_the_same_weights_with_one_worker_and_two(data: Path) -> None:
-    one, two = train(settings(data)), train(settings(data), workers=2)
-    assert one.result.tobytes() == two.result.tobytes()
+def by_units(training: Training, folder: Path, workers: int = 2, part: UnitPart = UnitPart()) -> Search:  # noqa: B008  a constant
+    """The search with each candidate a unit of a store."""
+    options = EngineOptions(workers=workers, part=part)
+    with UnitRunner(open_store(str(folder)), options) as runner:
+        return train(training, figures_of=UnitFigures(runner, "train", part))
+
+
+def test_the_same_seed_gives_the_same_weights_as_units_in_several_processes(data: Path, tmp_path: Path) -> None:
+    here = train(settings(data)).result.tobytes()
+    assert by_units(settings(data), tmp_path / "two").result.tobytes() == here
+    plain = tmp_path / "elsewhere"
+    plain.mkdir()
+    for file in data.iterdir():
+        (plain / file.name).write_bytes(file.read_bytes())
+    before = len(open_store(str(tmp_path / "two")).present())
+    assert by_units(settings(plain), tmp_path / "two", 1).result.tobytes() == here
+    assert len(open_store(str(tmp_path / "two")).present()) == before == 18, "where lists lie is no part of a unit"
+
+
+def test_parts_of_a_training_share_its_generations(data: Path, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as parts:
+        found = list(parts.map(lambda part: by_units(settings(data), tmp_path, 1, UnitPart(part, 2)), (1, 2)))
+    assert {each.result.tobytes() for each in found} == {train(settings(data)).result.tobytes()}
+
+
+def test_a_search_is_gone_on_with_from_the_store_alone(data: Path, tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "store"))
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    seen: list[int] = []
+    train(settings(data), StoredSearch(tmp_path / "one" / "S1-1.search", store))
+    elsewhere = StoredSearch(tmp_path / "two" / "S1-1.search", store)
+    train(settings(data), elsewhere, progress=lambda generation, _mean, _best: seen.append(generation))
+    assert not seen
 
 
 def test_a_search_that_was_stopped_goes_on_as_if_it_had_not_been(data: Path, tmp_path: Path) -> None:
@@ -43,7 +78,7 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not_been(data: Path, tmp
         if generation == 2:
             raise StoppedError
 
-    saved = tmp_path / "search"
+    saved = SavedSearch(tmp_path / "search")
     with pytest.raises(StoppedError):
         train(settings(data), saved, progress=stop)
     seen: list[int] = []
@@ -52,7 +87,7 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not_been(data: Path, tmp
     assert found.result.tobytes() == train(settings(data)).result.tobytes()
     with pytest.raises(LearningError, match="other settings"):
         train(settings(data, generations=4), saved)
-    saved.write_text("{}")
+    saved.write(b"{}")
     with pytest.raises(LearningError, match="is no search"):
         train(settings(data), saved)
 
@@ -65,7 +100,7 @@ def test_what_is_trained_by_both_protocols_is_a_policy(data: Path) -> None:
     assert decoded(encoded(policy), "it").trained_on.models == ("G2", "P100", "T4")
 
 
-def test_a_network_is_trained_as_a_correction_of_a_policy(data: Path) -> None:
+def test_a_network_is_trained_as_a_correction_of_a_policy(data: Path, tmp_path: Path) -> None:
     given = settings(data, "N", 1)
     with pytest.raises(LearningError, match="a network corrects a policy; write --start"):
         train(given)
@@ -77,7 +112,7 @@ def test_a_network_is_trained_as_a_correction_of_a_policy(data: Path) -> None:
     assert not network.corrections(np.ones((len(TERMS), 3)), 1).any(), "it starts as the policy that it corrects"
     assert network.first.any()
     found = train(given)
-    assert found.result.tobytes() == train(given, workers=2).result.tobytes()
+    assert found.result.tobytes() == by_units(given, tmp_path).result.tobytes()
     assert found.result.tolist() != begun.tolist()
     provenance = {"command": "test", "seeds": [1000], "budget": "1"}
     written = NETWORKS["N"].network(found.result, DIGITS)

@@ -68,7 +68,7 @@ class Bed:
         for _ in range(rewards):
             self.number += 1
             pod = make_pod(f"t{self.number}", requests={"cpu": "100m"})
-            self.plugin.watermark(pod)
+            self.plugin.answer_key(pod)
             node = list(LOADS)[int(rng.integers(len(LOADS)))]
             bound = replace(pod, spec=replace(pod.spec, node_name=node))
             self.world.add(bound)
@@ -138,7 +138,7 @@ def test_rewards_may_come_from_load_itself() -> None:
         bed.measure(LOADS)
         pod = make_pod(f"t{bed.number}", requests={"cpu": "100m"})
         bed.number += 1
-        bed.plugin.watermark(pod)
+        bed.plugin.answer_key(pod)
         node = list(LOADS)[int(rng.integers(4))]
         bound = replace(pod, spec=replace(pod.spec, node_name=node))
         bed.world.add(bound)

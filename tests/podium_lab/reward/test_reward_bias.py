@@ -264,14 +264,14 @@ def test_nodes_where_pods_of_the_type_failed_come_last() -> None:
     plugin = plugin_on(cluster, experience)
     pod = make_pod(labels={"app": "web"})
     assert raw_scores(plugin, pod, cluster) == {"a": 100, "b": 100, "c": 100}
-    before, other = plugin.watermark(pod), plugin.watermark(make_pod(labels={"app": "db"}))
+    before, other = plugin.answer_key(pod), plugin.answer_key(make_pod(labels={"app": "db"}))
     for _ in range(3):
         experience.show(outcome(phase="Failed", node="b"), NOW)
     experience.show(outcome(phase="Failed", node="gone"), NOW)
     assert raw_scores(plugin, pod, cluster) == {"a": 100, "b": 70, "c": 100}
     assert raw_scores(plugin, make_pod(labels={"app": "db"}), cluster) == {"a": 100, "b": 100, "c": 100}
-    assert plugin.watermark(pod) != before
-    assert plugin.watermark(make_pod(labels={"app": "db"})) == other
+    assert plugin.answer_key(pod) != before
+    assert plugin.answer_key(make_pod(labels={"app": "db"})) == other
 
 
 def test_scores_of_the_original_where_nothing_is_known() -> None:
@@ -285,7 +285,7 @@ def test_scores_of_the_original_where_nothing_is_known() -> None:
 
 def test_pods_without_labels_share_no_answer() -> None:
     plugin = plugin_on(make_cluster([make_node("a")]))
-    assert plugin.watermark(make_pod("one")) != plugin.watermark(make_pod("two"))
+    assert plugin.answer_key(make_pod("one")) != plugin.answer_key(make_pod("two"))
 
 
 def test_profiles_learn_together_unless_their_settings_differ(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -251,26 +251,26 @@ def test_a_cycle_of_dependencies_is_no_problem_here() -> None:
     assert raw_scores(plugin, of_workload("new", "p2"), cluster)["N2"] == 0
 
 
-# The watermark, dry runs, events
+# The answer key, dry runs, events
 
 
-def test_the_watermark_moves_with_the_peers_and_with_no_other_pod() -> None:
+def test_the_answer_key_moves_with_the_peers_and_with_no_other_pod() -> None:
     cluster = example(of_workload("a", "p2", node="N1"))
     plugin, pod = plugin_of(cluster), of_workload("new", "p1")
-    assert plugin.watermark(make_pod()) == ()
-    seen = [plugin.watermark(pod)]
+    assert plugin.answer_key(make_pod()) == ()
+    seen = [plugin.answer_key(pod)]
     cluster.set_pod(of_workload("b", "p1", node="N1"))
     cluster.set_pod(make_pod("c", node="N1"))
     set_app_group(cluster, {**NEAR, "status": {"runningWorkloads": 2}})
-    assert plugin.watermark(pod) == seen[0]
+    assert plugin.answer_key(pod) == seen[0]
     cluster.set_pod(of_workload("d", "p2", node="N2"))
-    seen.append(plugin.watermark(pod))
+    seen.append(plugin.answer_key(pod))
     cluster.set_node(located("N1", "W", "z2"))
-    seen.append(plugin.watermark(pod))
+    seen.append(plugin.answer_key(pod))
     set_topology(cluster, make_topology(zones={}))
-    seen.append(plugin.watermark(pod))
+    seen.append(plugin.answer_key(pod))
     set_app_group(cluster, make_app_group({"p1": [("p2", 1)]}))
-    seen.append(plugin.watermark(pod))
+    seen.append(plugin.answer_key(pod))
     assert len(set(seen)) == len(seen)
 
 

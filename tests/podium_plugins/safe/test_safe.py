@@ -349,16 +349,16 @@ def test_what_was_measured_too_long_ago_is_not_believed(kind: type[SafeOverload]
     assert known == ["new", "unsaid", "soon"]
     assert 0 not in raw_scores(trusting, POD, cluster).values()
 
-    before = plugin.watermark(POD), trusting.watermark(POD)
+    before = plugin.answer_key(POD), trusting.answer_key(POD)
     clock.advance(10)
-    assert plugin.watermark(POD) == before[0]
+    assert plugin.answer_key(POD) == before[0]
     clock.advance(1)
-    assert plugin.watermark(POD) != before[0]
+    assert plugin.answer_key(POD) != before[0]
     assert raw_scores(plugin, POD, cluster)["soon"] == 0
     cluster.set_node(measured("soon", -11))
     assert raw_scores(plugin, POD, cluster)["soon"] > 0
     clock.advance(10_000)
-    assert trusting.watermark(POD) == before[1]
+    assert trusting.answer_key(POD) == before[1]
 
 
 # Settings

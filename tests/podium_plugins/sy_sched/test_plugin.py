@@ -86,10 +86,10 @@ def test_pods_without_a_profile_have_the_default_one() -> None:
 def test_a_changed_profile_counts_for_pods_that_run() -> None:
     cluster = example()
     plugin, pod = make_plugin(SySched, cluster), confined("new", "bcd")
-    before = plugin.watermark(pod)
+    before = plugin.answer_key(pod)
     assert raw_scores(plugin, pod, cluster)["Node2"] == 5
     set_profile(cluster, "xy", profile(*"bcd"))
-    assert plugin.watermark(pod) != before
+    assert plugin.answer_key(pod) != before
     assert raw_scores(plugin, pod, cluster)["Node2"] == 0
     cluster.objects.custom_store(RESOURCE).discard("default/xy")
     assert raw_scores(plugin, pod, cluster)["Node2"] == 3  # nothing is known of the pod there

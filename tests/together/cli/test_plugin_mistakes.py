@@ -21,7 +21,7 @@ SCORES = "def score_node(self, cycle, node): return 0"
         (f"reson = 'full'\n    {SCORES}", '"reson" is no attribute of a plugin: did you mean reason?'),
         (f"Args = {{'a': 1}}\n    {SCORES}", "Args is {'a': 1} (dict): write a class of fields with defaults"),
         (f"normalizer = 'reversed'\n    {SCORES}", "normalizer is 'reversed' (str): write Normalizer.DEFAULT or"),
-        (f"filter_scope = 'node'\n    {SCORES}", "filter_scope is 'node' (str): write Scope.NODE"),
+        (f"depends_on = 'node'\n    {SCORES}", "depends_on is 'node' (str): write DependsOn(node="),
         ("async def score_node(self, cycle, node): return 0", "score_node is async def: write def; only bind and"),
         ("pass", "it has no method of an extension point and does nothing: write one"),
         (f"name = 'NodeAffinity'\n    {SCORES}", 'a plugin named "NodeAffinity" exists already; set another name'),

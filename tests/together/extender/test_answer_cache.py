@@ -15,7 +15,7 @@ from podium.config.points import Point
 from podium.engine.answer_cache.changed_rows import Numbers, StatusOf, no_status
 from podium.engine.answer_cache.store import UnexpectedErrors
 from podium.extender.answer_cache import RowAnswerCache
-from podium.framework import Cycle, Plugin, Scope
+from podium.framework import Cycle, DependsOn, NodePart, Plugin
 from podium.kube import Pod
 from podium.load.readings import GivenLoad
 from podium_plugins.congestion import ANNOTATION
@@ -98,24 +98,24 @@ def test_cached_answers_are_those_of_an_extender_started_now(seed: int) -> None:
         assert drive.answers(drive.world, f"asked-{number}") == drive.answers(fresh, "asked")
 
 
-def test_a_watermark_that_moves_while_another_cannot_be_told_is_not_lost() -> None:
+def test_a_answer_key_that_moves_while_another_cannot_be_told_is_not_lost() -> None:
     """What was cached before must not come back when the other plugin can tell again."""
 
     class Forgetful(Plugin):
-        score_scope = Scope.NODE
-        watermark_now: Hashable = 1
+        depends_on = DependsOn(node=NodePart.OBJECT)
+        key_now: Hashable = 1
 
-        def watermark(self, _pod: Pod) -> Hashable:
-            return self.watermark_now
+        def answer_key(self, _pod: Pod) -> Hashable:
+            return self.key_now
 
         def score_node(self, _cycle: Cycle, _node: NodeInfo) -> int:
             return 0
 
     class Counting(Forgetful):
-        watermark_now: Hashable = 1
+        key_now: Hashable = 1
 
         def score_node(self, _cycle: Cycle, _node: NodeInfo) -> int:
-            return int(str(self.watermark_now))
+            return int(str(self.key_now))
 
     runtime = make_runtime(make_cluster([make_node("n1")]), Forgetful, Counting)
     plugins = runtime.at(Point.SCORE)
@@ -130,7 +130,7 @@ def test_a_watermark_that_moves_while_another_cannot_be_told_is_not_lost() -> No
         return None if answers is None else answers.pick(np.arange(1)).tolist()
 
     assert [answer(name) for name in "abc"] == [None, [1], [1]]
-    Forgetful.watermark_now, Counting.watermark_now = None, 2
+    Forgetful.key_now, Counting.key_now = None, 2
     assert answer("d") is None
-    Forgetful.watermark_now = 1
+    Forgetful.key_now = 1
     assert answer("e") == [2]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.cluster import NodeInfo, Nodes
-from podium.framework import Cycle, Plugin, Scope, Scores, Status, Verdict
+from podium.framework import Cycle, DependsOn, NodePart, Plugin, Scores, Status, Verdict
 from podium.plugins import load_registry
 from tests.podium.extender.questions import Obj, World, args, as_object, decoded, node
 from tools.kit.builders import make_pod
@@ -181,7 +181,7 @@ class ByTurns(Plugin):
 class Even(Plugin):
     """Scores 0 to 100 in steps of 15, brought into range by the highest."""
 
-    score_scope = Scope.NODE
+    depends_on = DependsOn(node=NodePart.OBJECT)
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
         return nodes.allocatable("cpu") // 1000 * 15

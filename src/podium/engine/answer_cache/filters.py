@@ -19,15 +19,16 @@ import numpy as np
 from podium.cluster import Cluster, Nodes, Rows
 from podium.engine.answer_cache.changed_rows import FEW_ROWS, ChangedRows, RowAnswers, RowSet, no_status
 from podium.engine.decide import NodeSearch
+from podium.framework.answer_keys import AnswerKeys
 from podium.framework.answers import failure, node_status_of
 from podium.framework.cycle import Cycle
+from podium.framework.depends_on import NodePart
 from podium.framework.diagnosis import NodeStatuses, PreFilterOutcome, Refusals, Verdict, refusal_of
 from podium.framework.methods import FilterMethods, PreFilterMethods
-from podium.framework.plugin import Plugin, Scope
+from podium.framework.plugin import Plugin
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Code, Status
 from podium.framework.timer import Step
-from podium.framework.watermarks import Watermarks
 
 
 class CachedFilters:
@@ -36,14 +37,14 @@ class CachedFilters:
     Methods that ask plugins give False where their answers cannot be cached.
     """
 
-    def __init__(self, runtime: ProfileRuntime, cluster: Cluster, watermarks: Watermarks) -> None:
+    def __init__(self, runtime: ProfileRuntime, cluster: Cluster, keys: AnswerKeys) -> None:
         self._runtime = runtime
         self._cluster = cluster
         self._rows = cluster.columns.rows
         pre_filters = {each.plugin: each for each in runtime.pre_filters}
         filters = {each.plugin: each for each in runtime.filters}
         self.cached = [
-            CachedFilter(plugin, plugin in watermarks.plugins, pre_filters.get(plugin), filters.get(plugin))
+            CachedFilter(plugin, plugin in keys.plugins, pre_filters.get(plugin), filters.get(plugin))
             for plugin in dict.fromkeys((*pre_filters, *filters))
         ]
         self.all_fresh = False
@@ -107,8 +108,8 @@ class CachedFilters:
             if cached.stale and not self._ask(cached, cycle):
                 return False
         self.all_fresh = True
-        self.by_row = [cached for cached in self.cached if cached.asks and cached.scope > Scope.NODE]
-        self.by_node = [cached for cached in self.cached if cached.asks and cached.scope == Scope.NODE]
+        self.by_row = [cached for cached in self.cached if cached.asks and cached.node_part > NodePart.OBJECT]
+        self.by_node = [cached for cached in self.cached if cached.asks and cached.node_part == NodePart.OBJECT]
         return True
 
     def _ask(self, cached: CachedFilter, cycle: Cycle) -> bool:
@@ -246,11 +247,11 @@ class CachedFilter:
         "answers",
         "ask_one",
         "filters",
-        "has_watermark",
+        "has_key",
+        "node_part",
         "plugin",
         "pre_filters",
         "rejects",
-        "scope",
         "skipped",
         "stale",
     )
@@ -258,15 +259,15 @@ class CachedFilter:
     def __init__(
         self,
         plugin: Plugin,
-        has_watermark: bool,
+        has_key: bool,
         pre_filters: PreFilterMethods | None,
         filters: FilterMethods | None,
     ) -> None:
         self.plugin = plugin
-        self.has_watermark = has_watermark
+        self.has_key = has_key
         self.pre_filters = pre_filters
         self.filters = filters
-        self.scope = plugin.filter_scope
+        self.node_part = plugin.depends_on.node
         self.rejects = False
         """Whether its last objection at PreFilter was a rejection, and not a set of nodes."""
         self.ask_one = None if filters is None else filters.filter_node

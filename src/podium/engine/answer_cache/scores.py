@@ -17,9 +17,9 @@ from podium.engine.answer_cache.filters import CachedFilters
 from podium.engine.choice import order_key, walk_key
 from podium.framework.answers import ScoreTable, check_scores, failure
 from podium.framework.cycle import Cycle
+from podium.framework.depends_on import NodePart
 from podium.framework.methods import PreScoreMethods, ScoreMethods
 from podium.framework.normalize import MAX_SCORE, Scores
-from podium.framework.plugin import Scope
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import SUCCESS, Code, PluginError
 from podium.framework.timer import Step, timed_cached
@@ -98,13 +98,15 @@ class CachedScores:
                 (self._ask_local if cached.local else self._ask_wide)(cached, cycle)
                 all_rows = True
             elif cached.local and not cached.skipped:
-                rows = nodes if cached.scope == Scope.NODE else changed
+                rows = nodes if cached.node_part == NodePart.OBJECT else changed
                 if not self._ask_about(cached, cycle, rows):
                     return False
                 all_rows = self._renormalize(cached, moved) or all_rows
         self.all_fresh, self._filters.feasible_changed = True, False
         self._by_row = [
-            cached for cached in self.cached if cached.local and not cached.skipped and cached.scope > Scope.NODE
+            cached
+            for cached in self.cached
+            if cached.local and not cached.skipped and cached.node_part > NodePart.OBJECT
         ]
         self._normalized_by_row = [cached for cached in self._by_row if cached.normalizer is not None]
         self._one_by_one = all(cached.ask_one is not None for cached in self._by_row)
@@ -277,13 +279,13 @@ class CachedScore:
         "follows_pods",
         "local",
         "methods",
+        "node_part",
         "normalizer",
         "outgrown",
         "part",
         "plugin",
         "pre_score",
         "raw",
-        "scope",
         "skipped",
         "stale",
         "weight",
@@ -294,11 +296,11 @@ class CachedScore:
         self.plugin = methods.plugin
         self.pre_score = pre_score
         self.weight = weight
-        self.scope = methods.scope
+        self.node_part = methods.node_part
         self.normalizer = methods.normalizer
         custom = methods.normalize is not None
-        self.local = self.scope < Scope.CLUSTER and not custom
-        self.follows_pods = custom and Scope.NODE < self.scope < Scope.CLUSTER
+        self.local = self.node_part < NodePart.ANYTHING and not custom
+        self.follows_pods = custom and NodePart.OBJECT < self.node_part < NodePart.ANYTHING
         """Normalised over all nodes, so that pods that come to one or leave it may move every score."""
         self.ask_one: Any = methods.score_node
         self.skipped = False

@@ -6,8 +6,8 @@ Pods made from one template get the same answers from every plugin, and placing 
 profile and signature the plugins' answers about all rows are cached, and before the next pod with that signature:
 
 - a plugin whose answer depends on the node's own row is asked about the changed rows, no others;
-- a plugin that looks further, or at claims, is asked about all rows, but only when its watermark moved (for scores that
-  are not skipped: or the feasible set);
+- a plugin that looks further, or at claims, is asked about all rows, but only when its answer key moved (for scores
+  that are not skipped: or the feasible set);
 - shares of the highest score are recomputed for all rows only when the highest score moved.
 
 The best node is then one argmax. Nothing here decides differently from `decide`: when anything is unusual (nodes named
@@ -40,13 +40,13 @@ from podium.engine.answer_cache.filters import CachedFilter, CachedFilters
 from podium.engine.answer_cache.scores import CachedScore, CachedScores
 from podium.engine.decide import NodeSearch
 from podium.engine.sampling import Sampling
+from podium.framework.answer_keys import AnswerKeys
 from podium.framework.answers import ScoreTable
 from podium.framework.cycle import Cycle
 from podium.framework.normalize import Scores
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import SUCCESS, Code, PluginError
 from podium.framework.timer import Step, timed_cached
-from podium.framework.watermarks import Watermarks
 
 MOST_BYTES = 96 << 20
 
@@ -86,9 +86,8 @@ class CacheEntry:
         runtime, cluster = self._runtime, self._cluster
         self._rows = cluster.columns.rows
         self._notes: dict[str, Any] = {}
-        asking = (runtime.at(Point.PRE_FILTER), runtime.at(Point.FILTER), runtime.at(Point.SCORE))
-        self._watermarks = Watermarks(dict.fromkeys(plugin for plugins in asking for plugin in plugins))
-        self._filters = CachedFilters(runtime, cluster, self._watermarks)
+        self._keys = AnswerKeys(runtime.dependences_at(Point.PRE_FILTER, Point.FILTER, Point.SCORE))
+        self._filters = CachedFilters(runtime, cluster, self._keys)
         self._scores = CachedScores(runtime, cluster, self._filters)
         self._answers: list[CachedFilter | CachedScore] = [*self._filters.cached, *self._scores.cached]
         self._cursor = cluster.row_cursor()
@@ -147,7 +146,7 @@ class CacheEntry:
         """Whether all that filters depend on is as it was at the last answer."""
         if not self._cursor.at_end or self._filters.nominations_changed:
             return False
-        moved = self._watermarks.moved(cycle)
+        moved = self._keys.moved(cycle)
         if moved:
             self._make_stale(moved)
         return self._filters.all_fresh
@@ -155,7 +154,7 @@ class CacheEntry:
     def _refresh_filters(self, cycle: Cycle) -> CacheMiss | None:
         """Bring every filter's answers up to date, and with them the feasible set."""
         filters, scores = self._filters, self._scores
-        moved = self._watermarks.moved(cycle)
+        moved = self._keys.moved(cycle)
         if moved:
             self._make_stale(moved)
         changes = read_changes(self._cursor, self._cluster)
@@ -179,8 +178,8 @@ class CacheEntry:
         if all_rows:  # after the changed rows: where PreFilter objects to this pod, fresh answers are up to date
             objecting = filters.prepare(cycle)
             if objecting is not None:
-                about_claims = cycle.facts.may_attach and objecting.has_watermark
-                for_now = objecting.rejects and self._watermarks.may_move(objecting.plugin)
+                about_claims = cycle.facts.may_attach and objecting.has_key
+                for_now = objecting.rejects and self._keys.may_move(objecting.plugin)
                 return CacheMiss.THIS_POD if about_claims or for_now else CacheMiss.THIS_SIGNATURE
             if not filters.ask_stale(cycle):
                 return CacheMiss.THIS_SIGNATURE

@@ -10,7 +10,7 @@ its plugin holds it at Permit.
 Also remembers why gangs did not fit, so that trying one again costs nothing while nothing has changed.
 
 A failure holds while no node, no placed pod and no nomination has changed (by cursors on the journals), and no plugin
-that filters says that its answer may be another (by watermarks, as in the answer cache).
+that filters says that its answer may be another (by answer keys, as in the answer cache).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from podium.cluster import Cluster
 from podium.config.points import Point
 from podium.engine.decide import NodeSearch, make_room
 from podium.engine.gangs.gang_attempt import GangAttempt, UnplacedMember
+from podium.framework.answer_keys import AnswerKeys
 from podium.framework.answers import describe
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, Nomination, refused_by_one
@@ -31,7 +32,6 @@ from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError, Status
 from podium.framework.timer import Timer
-from podium.framework.watermarks import Watermarks
 from podium.kube import Pod
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class FailedGangs:
 class _GangFailure:
     """Why the members failed, and the state of things then."""
 
-    __slots__ = ("_nominations", "_rows", "_watermarks", "reasons", "tellable")
+    __slots__ = ("_keys", "_nominations", "_rows", "reasons", "tellable")
 
     def __init__(self, runtime: ProfileRuntime, cycles: Sequence[Cycle], reasons: Mapping[str, Reason]) -> None:
         cluster: Cluster = runtime.handle.cluster
@@ -86,26 +86,26 @@ class _GangFailure:
         self._nominations = runtime.handle.nominator.changes.cursor()
         self._rows.read()
         self._nominations.read()
-        filtering = dict.fromkeys((*runtime.at(Point.PRE_FILTER), *runtime.at(Point.FILTER)))
-        self._watermarks: dict[bytes, Watermarks] = {}
+        filtering = runtime.dependences_at(Point.PRE_FILTER, Point.FILTER)
+        self._keys: dict[bytes, AnswerKeys] = {}
         self.tellable = True
         for cycle in cycles:
             if cycle.facts.claims:  # members of one signature may have claims of their own
                 self.tellable = False
-            elif cycle.facts.signature not in self._watermarks:
-                watermarks = self._watermarks[cycle.facts.signature] = Watermarks(filtering)
+            elif cycle.facts.signature not in self._keys:
+                keys = self._keys[cycle.facts.signature] = AnswerKeys(filtering)
                 try:
-                    watermarks.moved(cycle)
+                    keys.moved(cycle)
                 except PluginError:
                     self.tellable = False
-                self.tellable = self.tellable and watermarks.tellable
+                self.tellable = self.tellable and keys.tellable
 
     def is_fresh(self, cycle: Cycle) -> bool:
-        watermarks = self._watermarks.get(cycle.facts.signature)
-        if watermarks is None or not self._rows.at_end or not self._nominations.at_end:
+        keys = self._keys.get(cycle.facts.signature)
+        if keys is None or not self._rows.at_end or not self._nominations.at_end:
             return False
         try:
-            return not watermarks.moved(cycle)
+            return not keys.moved(cycle)
         except PluginError:
             return False
 

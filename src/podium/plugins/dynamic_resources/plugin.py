@@ -19,14 +19,15 @@ from podium.cluster import NodeInfo, Nodes
 from podium.framework import (
     SKIP,
     Cycle,
+    DependsOn,
     Diagnosis,
     Handle,
     Interest,
+    NodePart,
     Normalizer,
     Plugin,
     PluginError,
     PostFilterResult,
-    Scope,
     Scores,
     Status,
     Verdict,
@@ -77,10 +78,8 @@ class DynamicResources(Plugin):
     trusted = True
     Args = DynamicResourcesArgs
     prepares_in_parallel = True
-    filter_scope = Scope.NODE
-    score_scope = Scope.NODE
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
     writes = (Write.CLAIMS,)
-    sees_claims = False
     normalizer = Normalizer.DEFAULT
 
     def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
@@ -89,13 +88,10 @@ class DynamicResources(Plugin):
         self._uses = uses_in(handle)
         self._answers = CachedNodeAnswers(handle.cluster, self._uses)
 
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return None if pod.spec.resource_claims else ()
-
     def interests(self) -> Iterable[Interest]:
         return interests(self._claims.get)
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         """Pods that get devices are decided afresh each time: devices are not rows."""
         if pod.spec.resource_claims:
             return None

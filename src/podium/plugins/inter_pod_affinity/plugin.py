@@ -16,19 +16,7 @@ import msgspec
 from podium.cluster import Nodes, PlacedPod, PodFacts, TermGroup
 from podium.config.field import FieldError, FieldPath
 from podium.config.types import Int32
-from podium.framework import (
-    SKIP,
-    Action,
-    Cycle,
-    Handle,
-    Interest,
-    Plugin,
-    Resource,
-    Scope,
-    Scores,
-    Status,
-    Verdict,
-)
+from podium.framework import SKIP, Action, Cycle, DependsOn, Handle, Interest, Plugin, Resource, Scores, Status, Verdict
 from podium.kube import Pod
 from podium.plugins.inter_pod_affinity.hints import AffinityHints
 from podium.plugins.inter_pod_affinity.incoming import NONE, Incoming, chooses_namespaces, incoming_terms
@@ -56,19 +44,11 @@ class InterPodAffinity(Plugin):
     name = NAME
     trusted = True
     Args = InterPodAffinityArgs
-    filter_scope = Scope.CLUSTER
-    score_scope = Scope.CLUSTER
-    sees_claims = False
+    depends_on = DependsOn(claims=False)
 
     def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._cluster = handle.cluster
-
-    def sign_pod(self, pod: Pod) -> Hashable:
-        affinity, args = pod.spec.affinity, self.args
-        if affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None):
-            return None
-        return () if args.ignore_preferred_terms_of_existing_pods else frozenset(pod.labels.items())
 
     def interests(self) -> Iterable[Interest]:
         hints = AffinityHints(self._cluster)
@@ -79,7 +59,7 @@ class InterPodAffinity(Plugin):
             Interest(Resource.NODE, node_actions, hints.after_node_change, by_signature=True),
         ]
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         """Changes of the pods that the pod's terms speak of, of the placed terms that speak of it, of node labels."""
         cluster = self._cluster
         terms = tuple([group.version for group in self._speaking_of(pod)])

@@ -32,12 +32,13 @@ from podium.framework import (
     MAX_SCORE,
     Action,
     Cycle,
+    DependsOn,
     Handle,
     Interest,
+    NodePart,
     Plugin,
     PluginError,
     Resource,
-    Scope,
     Scores,
     Status,
     Verdict,
@@ -56,7 +57,6 @@ from podium.kube.requests import (
 )
 from podium.placement.devices.totals import DeviceTotals
 from podium.placement.devices.uses import DeviceResourceNames, uses_in
-from podium.placement.pod_signatures import requests_signature
 from podium.placement.resource_usage import ResourceSpec, Weighed, columns_of, device_resources, usage_on, weigh
 from podium.placement.shape import Shape
 from podium.plugins.node_resources_fit.args import (
@@ -79,9 +79,7 @@ class NodeResourcesFit(Plugin):
     name = NAME
     trusted = True
     Args = NodeResourcesFitArgs
-    filter_scope = Scope.TOTALS
-    score_scope = Scope.TOTALS
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.TOTALS, claims=False)
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -93,16 +91,13 @@ class NodeResourcesFit(Plugin):
         self._devices = uses.resources
         self._totals = DeviceTotals(uses)
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         """Which resources classes stand behind; and devices are not rows, where they are scored."""
         names = wanted_device_resources(pod)
         if not names:
             return ()
         scored = {each.name for each in self._resources}
         return None if self._totals.names([name for name in names if name in scored]) else self._devices.version
-
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return requests_signature(pod, self._devices)
 
     def interests(self) -> Iterable[Interest]:
         return [

@@ -18,12 +18,24 @@ from podium.cluster import Cluster, NodeInfo, Nodes
 from podium.cluster.attached import UnusableVolumeError, Volumes, may_attach
 from podium.cluster.facts import CLAIM_CONCERNS
 from podium.cluster.objects import Latest
-from podium.framework import SKIP, Action, Code, Cycle, Handle, Interest, Plugin, Resource, Scope, Status, Verdict
+from podium.framework import (
+    SKIP,
+    Action,
+    Code,
+    Cycle,
+    DependsOn,
+    Handle,
+    Interest,
+    NodePart,
+    Plugin,
+    Resource,
+    Status,
+    Verdict,
+)
 from podium.framework.diagnosis import Codes
 from podium.kube import CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
 from podium.kube.claims import claim_name
 from podium.kube.csi_translation import MIGRATED, TranslationError, in_tree_plugin, inline_handle
-from podium.placement.pod_signatures import volumes_signature
 from podium.plugins.node_volume_limits.promised import PromisedVolumes
 
 NAME = "NodeVolumeLimits"
@@ -34,8 +46,7 @@ TOO_MANY = Status.unschedulable("node(s) exceed max volume count")
 class NodeVolumeLimits(Plugin):
     name = NAME
     trusted = True
-    filter_scope = Scope.PODS
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.PODS, claims=False)
 
     def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -44,9 +55,6 @@ class NodeVolumeLimits(Plugin):
             lambda pod: _volumes(cluster, pod), objects.claims, objects.volumes, objects.storage_classes
         )
         self._promised = PromisedVolumes(handle)
-
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return volumes_signature(pod)
 
     def interests(self) -> Iterable[Interest]:
         return [
@@ -57,7 +65,7 @@ class NodeVolumeLimits(Plugin):
             Interest(Resource.VOLUME_ATTACHMENT, Action.DELETE, frees_an_attachment, by_signature=True),
         ]
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         """How many volumes of which driver, and those among them that other pods may share."""
         if not any(map(may_attach, pod.spec.volumes)):
             return ()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from podium.cluster import Nodes, PlacedPod
-from podium.framework import SKIP, Action, Cycle, Handle, Interest, Plugin, Resource, Scope, Scores, Status, Verdict
+from podium.framework import SKIP, Action, Cycle, DependsOn, Handle, Interest, Plugin, Resource, Scores, Status, Verdict
 from podium.kube import Pod
 from podium.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, PodTopologySpreadArgs
 from podium.plugins.pod_topology_spread.default_selector import DefaultSelectors
@@ -30,19 +30,13 @@ class PodTopologySpread(Plugin):
     name = NAME
     trusted = True
     Args = PodTopologySpreadArgs
-    filter_scope = Scope.CLUSTER
-    score_scope = Scope.CLUSTER
-    sees_claims = False
+    depends_on = DependsOn(claims=False)
 
     def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._cluster = handle.cluster
         self._book = RuleBook(args.defaults, args.system_defaulting, DefaultSelectors(handle.cluster.objects))
         self._layouts = Layouts(handle.cluster)
-        self.signs_pods = not args.defaults
-
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return () if self.signs_pods and not pod.spec.topology_spread_constraints else None
 
     def interests(self) -> Iterable[Interest]:
         hints = SpreadHints(self._cluster, self._book)
@@ -53,7 +47,7 @@ class PodTopologySpread(Plugin):
             Interest(Resource.NODE, node_actions, hints.after_node_change, by_signature=True),
         ]
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         """Changes of the pods to spread, of node labels, and of taints where a constraint heeds them."""
         args: PodTopologySpreadArgs = self.args
         if not pod.spec.topology_spread_constraints and not args.defaults:

@@ -3,8 +3,8 @@
 What the filter finds for a node (which volume for which claim) is worked out again for the one node chosen, in Reserve:
 nothing has changed in between, and for all other nodes it is not needed.
 
-What a pod needs is the same for all pods with the same watermark: of bound claims only how far their volumes reach, not
-which they are. How far a pod has come on its way to a node is noted apart, because needs may be shared.
+What a pod needs is the same for all pods with the same answer key: of bound claims only how far their volumes reach,
+not which they are. How far a pod has come on its way to a node is noted apart, because needs may be shared.
 
 Also decides which changes may let a pod in that VolumeBinding refused.
 
@@ -34,12 +34,13 @@ from podium.framework import (
     SKIP,
     Action,
     Cycle,
+    DependsOn,
     Handle,
     Interest,
+    NodePart,
     Plugin,
     PluginError,
     Resource,
-    Scope,
     Scores,
     Status,
     Verdict,
@@ -48,7 +49,6 @@ from podium.framework import (
 from podium.framework.handle import Effect
 from podium.kube import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolumeClaim, Pod, StorageClass
 from podium.kube.claims import claim_name
-from podium.placement.pod_signatures import volumes_signature
 from podium.plugins.volume_binding.choice import Choice, assume, choose, take_back
 from podium.plugins.volume_binding.claims import claims_of
 from podium.plugins.volume_binding.progress import BindingFailedError, all_bound
@@ -109,10 +109,8 @@ class VolumeBinding(Plugin):
     trusted = True
     Args = VolumeBindingArgs
     prepares_in_parallel = True
-    filter_scope = Scope.NODE
-    score_scope = Scope.NODE
+    depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
     writes = (Write.VOLUMES,)
-    sees_claims = False
 
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -121,13 +119,10 @@ class VolumeBinding(Plugin):
             lambda pod: needs_of(pod, handle.cluster), objects.claims, objects.volumes, objects.storage_classes
         )
 
-    def sign_pod(self, pod: Pod) -> Hashable:
-        return volumes_signature(pod)
-
     def interests(self) -> Iterable[Interest]:
         return interests()
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         needs = self._needs.of(pod)
         if isinstance(needs, Status):
             return None

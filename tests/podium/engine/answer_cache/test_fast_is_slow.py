@@ -396,10 +396,10 @@ def test_most_decisions_are_answered_from_memory() -> None:
 
 def test_a_wrongly_declared_scope_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Resources change with every pod placed: a filter that claims to look at the node alone must be found out."""
-    from podium.framework import Scope
+    from podium.framework import DependsOn, NodePart
     from podium.plugins.node_resources_fit import NodeResourcesFit
 
-    monkeypatch.setattr(NodeResourcesFit, "filter_scope", Scope.NODE)
+    monkeypatch.setattr(NodeResourcesFit, "depends_on", DependsOn(node=NodePart.OBJECT, claims=False))
     with pytest.raises(AssertionError):
         for seed in range(20):
             drive = Drive(seed)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from podium.cluster import NodeInfo, Nodes
 from podium.engine.decide import decide
 from podium.engine.sampling import Sampling
-from podium.framework import Cycle, Normalizer, Plugin, Scope, Scores
+from podium.framework import Cycle, DependsOn, NodePart, Normalizer, Plugin, Scores
 from podium.kube import Pod
 from tests.podium.engine.schedulers import World, on
 from tools.kit.builders import make_node, make_pod
@@ -21,8 +21,7 @@ from tools.kit.effort import examples
 class Loaded(Plugin):
     """The number of pods on a node, asked about all nodes or about one."""
 
-    score_scope = Scope.TOTALS
-    sees_claims = False
+    depends_on = DependsOn(node=NodePart.TOTALS, claims=False)
     normalizer = Normalizer.REVERSED
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:

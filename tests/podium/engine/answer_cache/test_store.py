@@ -19,7 +19,7 @@ from podium.engine.answer_cache import store
 from podium.engine.answer_cache.store import AnswerCache
 from podium.engine.decide import NodeSearch, decide
 from podium.engine.sampling import Sampling
-from podium.framework import Cycle, Plugin, PluginError, Scope, Scores, Status, Verdict
+from podium.framework import Cycle, DependsOn, NodePart, Plugin, PluginError, Scores, Status, Verdict
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Pod
 from tests.podium.engine.schedulers import World
@@ -34,7 +34,7 @@ NUMBERS = count()
 class Doors(Plugin):
     """Lets a pod through where the node's label says so; fails where it says "broken". Looks at nothing else."""
 
-    filter_scope = Scope.NODE
+    depends_on = DependsOn(node=NodePart.OBJECT)
     asked: list[int]
 
     def filter(self, _cycle: Cycle, nodes: Nodes) -> Verdict:
@@ -49,7 +49,7 @@ class Doors(Plugin):
 class Rooms(Plugin):
     """Likes nodes by their label."""
 
-    score_scope = Scope.NODE
+    depends_on = DependsOn(node=NodePart.OBJECT)
 
     def score_node(self, _cycle: Cycle, node: NodeInfo) -> int:
         return int(node.labels.get("rooms", 0))
@@ -144,7 +144,7 @@ def test_a_rejection_by_pre_filter_that_may_change_leaves_the_answers_of_others_
     class Patient(Plugin):
         waits = True
 
-        def watermark(self, _pod: Pod) -> bool:
+        def answer_key(self, _pod: Pod) -> bool:
             return self.waits
 
         def pre_filter(self, _cycle: Cycle) -> Status | None:
@@ -163,7 +163,7 @@ def with_claim(name: str) -> Pod:
 class Picky(Plugin):
     """Turns away pods whose claim is called "bad", and counts how often it is asked."""
 
-    filter_scope = Scope.NODE
+    depends_on = DependsOn(node=NodePart.OBJECT)
     asked: list[str]
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
@@ -177,8 +177,8 @@ class Picky(Plugin):
 def test_a_plugin_that_may_see_claims_is_asked_again_for_other_claims_and_the_others_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(Doors, "depends_on", DependsOn(node=NodePart.OBJECT, claims=False))
     runtime, remembered = rooms({}, {"claim": "default/b", "rooms": "5"}, plugins=(Picky, Doors, Rooms)), AnswerCache()
-    monkeypatch.setattr(Doors, "sees_claims", False)
     Picky.asked = []
     answers = [ask(remembered, runtime, with_claim(name)) for name in ("a", "a", "a", "b", "b", "a")]
     assert answers == [None, 0, 0, 1, 1, 0]
@@ -189,8 +189,8 @@ def test_a_plugin_that_may_see_claims_is_asked_again_for_other_claims_and_the_ot
 def test_a_pod_that_is_turned_away_for_its_claims_leaves_what_is_kept_for_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(Doors, "depends_on", DependsOn(node=NodePart.OBJECT, claims=False))
     runtime, remembered = rooms(*[{}] * 20, plugins=(Picky, Doors, Rooms)), AnswerCache()
-    monkeypatch.setattr(Doors, "sees_claims", False)
     Picky.asked = []
     answers: list[Any] = [ask(remembered, runtime, with_claim(name)) for name in ("a", "a", "bad")]
     runtime.handle.cluster.set_node(make_node("n7", labels={"rooms": "9"}))
@@ -260,7 +260,7 @@ def test_an_error_that_comes_up_later_fails_the_decision() -> None:
         decide(runtime, cycle_of(runtime, make_pod()), Sampling())
 
 
-@pytest.mark.parametrize("method", ["watermark", "filter_node", "score_node"])
+@pytest.mark.parametrize("method", ["answer_key", "filter_node", "score_node"])
 def test_a_plugin_that_raises_is_left_to_the_long_way_and_what_was_kept_is_dropped(method: str) -> None:
     class Moody(Plugin):
         good = True
@@ -269,8 +269,8 @@ def test_a_plugin_that_raises_is_left_to_the_long_way_and_what_was_kept_is_dropp
             if not self.good and point == method:
                 raise LookupError("not today")
 
-        def watermark(self, _pod: Pod) -> Hashable:
-            self._ask("watermark")
+        def answer_key(self, _pod: Pod) -> Hashable:
+            self._ask("answer_key")
             return None
 
         def filter_node(self, _cycle: Cycle, _node: NodeInfo) -> bool:
@@ -344,7 +344,7 @@ def test_scores_of_plugins_that_look_further_are_asked_for_again() -> None:
 
 def test_scores_that_are_normalised_by_the_plugin_follow_the_pods_of_a_node() -> None:
     class Emptiest(Plugin):
-        score_scope = Scope.TOTALS
+        depends_on = DependsOn(node=NodePart.TOTALS)
 
         def score(self, _cycle: Cycle, nodes: Nodes) -> Scores:
             emptiness: Scores = 0 - nodes.pod_count

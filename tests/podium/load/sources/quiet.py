@@ -33,7 +33,7 @@ class Quiet(Plugin):
         super().__init__(args, handle)
         self.readings = follow(handle, Series(source=args.source, query=args.query, match=args.match))
 
-    def watermark(self, pod: Pod) -> Hashable:
+    def answer_key(self, pod: Pod) -> Hashable:
         return self.readings.generation
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:

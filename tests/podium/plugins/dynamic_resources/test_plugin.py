@@ -84,8 +84,8 @@ def test_after_the_choice_there_is_nothing_to_do() -> None:
 
 
 def test_pods_without_claims_are_cached_for_ever_and_others_never() -> None:
-    assert PLUGIN.watermark(make_pod()) == ()
-    assert PLUGIN.watermark(CLAIMING) is None
+    assert PLUGIN.answer_key(make_pod()) == ()
+    assert PLUGIN.answer_key(CLAIMING) is None
 
 
 def arguments(**given: str) -> DynamicResourcesArgs:

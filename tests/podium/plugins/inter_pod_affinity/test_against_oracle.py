@@ -100,15 +100,15 @@ def test_adding_and_removing_pods_is_as_counting_anew_and_leaves_the_original_no
 
 @UNHURRIED
 @given(SEEDS)
-def test_answers_change_only_when_the_watermark_moves(seed: int) -> None:
+def test_answers_change_only_when_the_answer_key_moves(seed: int) -> None:
     rng = random.Random(seed)
     world = random_world(rng)
     cluster, pod = world.cluster(), build(Pod, world.pod)
     plugin = make_plugin(InterPodAffinity, cluster)
-    mark, answers = plugin.watermark(pod), answers_of(plugin, pod, cluster)
+    mark, answers = plugin.answer_key(pod), answers_of(plugin, pod, cluster)
     for _ in range(4):
         disturb(rng, cluster)
-        new_mark, new_answers = plugin.watermark(pod), answers_of(plugin, pod, cluster)
+        new_mark, new_answers = plugin.answer_key(pod), answers_of(plugin, pod, cluster)
         if new_mark == mark:
             assert all(answers[name] == new_answers[name] for name in answers.keys() & new_answers.keys())
         mark, answers = new_mark, new_answers

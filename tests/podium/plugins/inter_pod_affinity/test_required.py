@@ -162,10 +162,10 @@ def test_a_namespace_that_gets_the_label_later_is_reached_from_then_on() -> None
     plugin = make_plugin(InterPodAffinity, cluster)
     pod = make_pod(spec=affinity(anti=[term(namespaceSelector={"matchLabels": {"team": "x"}})]))
     assert refused(refusals(plugin, pod, cluster)) == {}
-    mark = plugin.watermark(pod)
+    mark = plugin.answer_key(pod)
     cluster.objects.namespaces.set("blue", build(Namespace, {"metadata": {"name": "blue", "labels": {"team": "x"}}}))
     assert refused(refusals(plugin, pod, cluster)).keys() == {"a1", "a2"}
-    assert plugin.watermark(pod) != mark
+    assert plugin.answer_key(pod) != mark
 
 
 @pytest.mark.parametrize(("selector", "matches"), [(None, False), ({}, True), ({"matchLabels": {"app": "db"}}, True)])
@@ -220,27 +220,27 @@ def test_a_pod_that_brings_a_term_about_a_new_key_is_counted() -> None:
     assert verdict.codes.astype(bool).tolist() == [True, False, True, False]
 
 
-def test_pods_that_no_term_concerns_keep_their_watermark() -> None:
+def test_pods_that_no_term_concerns_keep_their_answer_key() -> None:
     cluster = make_cluster(NODES)
     plugin = make_plugin(InterPodAffinity, cluster)
     pod = app_pod("web", "web")
-    mark = plugin.watermark(pod)
+    mark = plugin.answer_key(pod)
     cluster.set_pod(make_pod("loner", node="a1", spec=affinity(anti=[term(app="db")])))
     cluster.set_pod(app_pod("other", "web", "b1"))
-    assert plugin.watermark(pod) == mark
+    assert plugin.answer_key(pod) == mark
     cluster.set_pod(
         make_pod("fan", node="a1", spec=affinity(preferred=[{"weight": 1, "podAffinityTerm": term(app="web")}]))
     )
-    assert plugin.watermark(pod) != mark
+    assert plugin.answer_key(pod) != mark
 
 
-def test_a_term_that_goes_and_comes_back_moves_the_watermark() -> None:
+def test_a_term_that_goes_and_comes_back_moves_the_answer_key() -> None:
     spec = affinity(anti=[term(app="web")])
     loners = [make_pod(f"loner-{node}", node=node, spec=spec) for node in ("a1", "b1")]
     cluster = make_cluster(NODES, loners)
     plugin = make_plugin(InterPodAffinity, cluster)
-    mark = plugin.watermark(app_pod("web", "web"))
+    mark = plugin.answer_key(app_pod("web", "web"))
     for loner in loners:
         cluster.remove_pod(loner.uid)
     cluster.set_pod(loners[0])
-    assert plugin.watermark(app_pod("web", "web")) != mark
+    assert plugin.answer_key(app_pod("web", "web")) != mark

@@ -71,10 +71,10 @@ def test_where_no_node_has_a_limit_only_volumes_that_make_no_sense_are_looked_at
     plugin = make_plugin(NodeVolumeLimits, cluster)
     assert plugin.pre_filter(Cycle(pod_using("a"), cluster)) == SKIP
     assert plugin.pre_filter(Cycle(pod_using("missing"), cluster)) is None
-    unlimited = plugin.watermark(pod_using("a"))
+    unlimited = plugin.answer_key(pod_using("a"))
     cluster.objects.csi_nodes.set("n1", make_csi_node("n1", {DRIVER: 1}))
     assert plugin.pre_filter(Cycle(pod_using("a"), cluster)) is None
-    assert plugin.watermark(pod_using("a")) != unlimited
+    assert plugin.answer_key(pod_using("a")) != unlimited
 
 
 def test_attached_and_new_volumes_together_must_not_exceed_the_limit() -> None:
@@ -191,13 +191,13 @@ def test_evicting_a_pod_in_a_dry_run_frees_its_volume() -> None:
     assert statuses(cluster, pod_using("b")) == {"n1": TOO_MANY}
 
 
-def test_the_watermark_counts_volumes_and_names_those_that_others_use() -> None:
+def test_the_answer_key_counts_volumes_and_names_those_that_others_use() -> None:
     cluster = one_node(2, [pod_using("used", name="holder", node="n1")], *bound("a", "b", "used"))
     plugin = make_plugin(NodeVolumeLimits, cluster)
-    assert plugin.watermark(pod_with()) == ()
-    assert plugin.watermark(pod_using("missing")) is None
-    assert plugin.watermark(pod_using("a")) == plugin.watermark(pod_using("b"))
-    assert len({plugin.watermark(pod_using(*names)) for names in (["a"], ["a", "b"], ["used"], ["used", "a"])}) == 4
+    assert plugin.answer_key(pod_with()) == ()
+    assert plugin.answer_key(pod_using("missing")) is None
+    assert plugin.answer_key(pod_using("a")) == plugin.answer_key(pod_using("b"))
+    assert len({plugin.answer_key(pod_using(*names)) for names in (["a"], ["a", "b"], ["used"], ["used", "a"])}) == 4
 
 
 def test_a_volume_is_also_shared_with_pods_that_wait_for_a_node() -> None:
@@ -205,15 +205,15 @@ def test_a_volume_is_also_shared_with_pods_that_wait_for_a_node() -> None:
     cluster = one_node(2, [], *bound("a", "b"))
     plugin = make_plugin(NodeVolumeLimits, cluster)
     nominator, rival = plugin.handle.nominator, pod_using("a", name="rival")
-    alone = plugin.watermark(pod_using("a"))
+    alone = plugin.answer_key(pod_using("a"))
     nominator.nominate(rival, "n1")
     nominator.nominate(pod_with(ephemeral_volume("not-there"), name="other"), "n1")
-    assert plugin.watermark(pod_using("a")) != alone
-    assert plugin.watermark(pod_using("b")) == alone
+    assert plugin.answer_key(pod_using("a")) != alone
+    assert plugin.answer_key(pod_using("b")) == alone
     cluster.objects.claims.set("default/a", make_claim("a", volume="v-b"))
-    assert plugin.watermark(pod_using("b")) != alone, "the rival's claim leads there now"
+    assert plugin.answer_key(pod_using("b")) != alone, "the rival's claim leads there now"
     nominator.remove(rival.uid)
-    assert plugin.watermark(pod_using("b")) == alone
+    assert plugin.answer_key(pod_using("b")) == alone
 
 
 def test_it_wakes_for_more_room_and_for_claims() -> None:

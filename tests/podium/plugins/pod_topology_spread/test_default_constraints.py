@@ -123,49 +123,49 @@ def test_without_defaults_pods_without_constraints_are_left_alone_for_good() -> 
     cycle = Cycle(pod, cluster)
     assert plugin.pre_filter(cycle) == SKIP
     assert plugin.pre_score(cycle, Nodes(cluster)) == SKIP
-    assert plugin.watermark(pod) == ()
+    assert plugin.answer_key(pod) == ()
 
 
-def test_services_move_the_watermark_only_of_the_pods_they_select() -> None:
+def test_services_move_the_answer_key_only_of_the_pods_they_select() -> None:
     cluster = make_cluster(NODES, webs(n1=1), [service(app="web")])
     plugin = make_plugin(PodTopologySpread, cluster)
     pod, other = make_pod(labels={"app": "web"}), make_pod(labels={"app": "other"})
-    marks = plugin.watermark(pod), plugin.watermark(other)
+    marks = plugin.answer_key(pod), plugin.answer_key(other)
     cluster.objects.services.set("default/db", service("db", app="db"))
-    assert (plugin.watermark(pod), plugin.watermark(other)) == marks
+    assert (plugin.answer_key(pod), plugin.answer_key(other)) == marks
     cluster.set_pod(webs(n2=1)[0])
-    assert plugin.watermark(pod) != marks[0]
-    assert plugin.watermark(other) == marks[1]
+    assert plugin.answer_key(pod) != marks[0]
+    assert plugin.answer_key(other) == marks[1]
     cluster.objects.services.set("default/other", service("other", app="other"))
-    assert plugin.watermark(other) != marks[1]
+    assert plugin.answer_key(other) != marks[1]
 
 
-def test_a_service_that_selects_others_than_before_moves_the_watermark() -> None:
+def test_a_service_that_selects_others_than_before_moves_the_answer_key() -> None:
     placed = [*webs(n1=1, n2=1), make_pod("x", labels={"tier": "x"}, node="n1")]
     cluster = make_cluster(NODES, placed, [service(app="web")])
     plugin = make_plugin(PodTopologySpread, cluster)
     pod = make_pod(labels={"app": "web", "tier": "x"})
-    mark = plugin.watermark(pod)
+    mark = plugin.answer_key(pod)
     cluster.objects.services.set("default/s", service(tier="x"))
-    assert plugin.watermark(pod) != mark
+    assert plugin.answer_key(pod) != mark
 
 
-def test_a_controller_whose_status_changes_does_not_move_the_watermark() -> None:
+def test_a_controller_whose_status_changes_does_not_move_the_answer_key() -> None:
     cluster = make_cluster(NODES, [], [replica_set(EXISTS)])
     plugin = make_plugin(PodTopologySpread, cluster)
     pod = controlled("ReplicaSet", tier="x")
-    mark = plugin.watermark(pod)
+    mark = plugin.answer_key(pod)
     cluster.objects.replica_sets.set("default/owner", replica_set(EXISTS))
-    assert plugin.watermark(pod) == mark
+    assert plugin.answer_key(pod) == mark
     cluster.objects.replica_sets.set("default/owner", replica_set({"matchLabels": {"tier": "x"}}))
-    assert plugin.watermark(pod) != mark
+    assert plugin.answer_key(pod) != mark
 
 
-def test_taints_move_the_watermark_only_where_a_constraint_heeds_them() -> None:
+def test_taints_move_the_answer_key_only_where_a_constraint_heeds_them() -> None:
     cluster = make_cluster(NODES)
     plugin = make_plugin(PodTopologySpread, cluster)
     heedless, heeding = spreading(hard()), spreading(hard(nodeTaintsPolicy="Honor"))
-    marks = plugin.watermark(heedless), plugin.watermark(heeding)
+    marks = plugin.answer_key(heedless), plugin.answer_key(heeding)
     cluster.set_node(host("n1", "z1", taints=[{"key": "t", "effect": "NoSchedule"}]))
-    assert plugin.watermark(heedless) == marks[0]
-    assert plugin.watermark(heeding) != marks[1]
+    assert plugin.answer_key(heedless) == marks[0]
+    assert plugin.answer_key(heeding) != marks[1]

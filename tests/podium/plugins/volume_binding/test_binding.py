@@ -175,12 +175,12 @@ def test_scoring_is_off() -> None:
     assert plugin.score(cycle, Nodes(cluster)).tolist() == [0, 0]
 
 
-def test_while_a_claim_waits_for_its_volume_the_watermark_moves_with_every_store_it_reads() -> None:
+def test_while_a_claim_waits_for_its_volume_the_answer_key_moves_with_every_store_it_reads() -> None:
     cluster = cluster_with(make_claim(), make_claim("other"))
     plugin = make_plugin(VolumeBinding, cluster)
-    assert plugin.watermark(pod_with({"name": "v", "emptyDir": {}})) == ()
-    assert plugin.watermark(pod_using("data")) != plugin.watermark(pod_using("other"))
-    marks = [plugin.watermark(pod_using("data"))]
+    assert plugin.answer_key(pod_with({"name": "v", "emptyDir": {}})) == ()
+    assert plugin.answer_key(pod_using("data")) != plugin.answer_key(pod_using("other"))
+    marks = [plugin.answer_key(pod_using("data"))]
     objects = cluster.objects
     for store in (
         objects.claims,
@@ -190,11 +190,11 @@ def test_while_a_claim_waits_for_its_volume_the_watermark_moves_with_every_store
         objects.csi_capacities,
     ):
         store.discard("gone")
-        marks.append(plugin.watermark(pod_using("data")))
+        marks.append(plugin.answer_key(pod_using("data")))
     assert len(set(marks)) == 6
 
 
-def test_the_watermark_of_bound_claims_is_where_their_volumes_can_be_used() -> None:
+def test_the_answer_key_of_bound_claims_is_where_their_volumes_can_be_used() -> None:
     """Which claims they are does not matter, and other objects may come and go."""
     claims = [make_claim(name, volume=f"v-{name}") for name in ("a", "b", "pinned", "lost", "zoned")]
     labels = {ZONE: "z1"}
@@ -206,23 +206,23 @@ def test_the_watermark_of_bound_claims_is_where_their_volumes_can_be_used() -> N
     ]
     cluster = cluster_with(*claims, *volumes)
     plugin = make_plugin(VolumeBinding, cluster)
-    marks = {name: plugin.watermark(pod_using(name)) for name in ("a", "b", "pinned", "lost", "zoned")}
+    marks = {name: plugin.answer_key(pod_using(name)) for name in ("a", "b", "pinned", "lost", "zoned")}
     assert marks["a"] == marks["b"]
     assert len(set(marks.values())) == 4
     cluster.objects.claims.set("default/new", make_claim("new"))
     cluster.objects.volumes.set("new", make_volume("new"))
-    assert {name: plugin.watermark(pod_using(name)) for name in marks} == marks
+    assert {name: plugin.answer_key(pod_using(name)) for name in marks} == marks
     cluster.objects.volumes.set("v-a", make_volume("v-a", affinity={HOSTNAME: ["n1"]}))
-    assert plugin.watermark(pod_using("a")) == marks["pinned"]
+    assert plugin.answer_key(pod_using("a")) == marks["pinned"]
 
 
 @pytest.mark.parametrize("pod", [pod_using("missing"), pod_with({"name": "x", "ephemeral": {}})])
 def test_no_answer_is_kept_for_a_pod_whose_claims_are_not_ready(pod: Pod) -> None:
-    assert make_plugin(VolumeBinding, cluster_with()).watermark(pod) is None
+    assert make_plugin(VolumeBinding, cluster_with()).answer_key(pod) is None
 
 
 def test_two_pods_on_their_way_do_not_get_into_each_others() -> None:
-    """What PreFilter noted for one pod may serve another with an equal watermark; what Reserve notes may not."""
+    """What PreFilter noted for one pod may serve another with an equal answer key; what Reserve notes may not."""
     cluster = cluster_with(static(), disk("v", "n1", claim=static(), metadata={"resourceVersion": "1"}))
     plugin = make_plugin(VolumeBinding, cluster)
     one = reserved(cluster, pod_using("data", name="p1"), plugin=plugin)
