@@ -33,7 +33,7 @@ from podium.whatif.capacity import left_over, replace_sampling
 from podium.whatif.catalog import Catalog, CatalogError, NodeType
 from podium.whatif.covering import Cover, CoverBound, solve
 from podium.whatif.patterns import QuestionError
-from podium.whatif.placements import Placement, Placer
+from podium.whatif.placements import PodPlacement, SandboxPlacer
 from podium.whatif.sandbox import Sandbox
 from podium.workloads import daemon_sets
 
@@ -118,7 +118,7 @@ class Purchase:
     hopeless: list[Hopeless]
     daemon_share: dict[str, dict[str, int]]
     order_sensitive: bool
-    placements: list[Placement]
+    placements: list[PodPlacement]
     tried: int
 
     @property
@@ -161,7 +161,7 @@ class _PurchaseSearch:
         self._end = clock() + rules.seconds
         self._pods = list(pods)
         self._of_each = daemon_sets.one_of_each(placed.pod for placed in sandbox.cluster.pods.values())
-        self._tried: dict[tuple[int, ...], tuple[bool, list[Placement]]] = {}
+        self._tried: dict[tuple[int, ...], tuple[bool, list[PodPlacement]]] = {}
         self._order_sensitive = False
         self._all: list[Offer] = []
 
@@ -252,7 +252,7 @@ class _PurchaseSearch:
         old_rows = sandbox.cluster.order.rows.tolist()
         able: list[NDArray[np.bool_]] = []
         able_here: list[NDArray[np.bool_]] = []
-        kept: list[list[Pod]] = []
+        held_signatures: list[list[Pod]] = []
         hopeless: list[Hopeless] = []
         resources = list(dict.fromkeys(name for pods in by_signature.values() for name in fit_requests(pods[0])))
         free = self._free(old_rows, resources)
@@ -263,20 +263,20 @@ class _PurchaseSearch:
                 if not takes.any():
                     hopeless += [Hopeless(pod, reasons) for pod in pods]
                     continue
-                kept.append(pods)
+                held_signatures.append(pods)
                 able_here.append(takes[: len(old_rows)])
                 able.append(takes[len(old_rows) :])
-        requests = [[*(fit_requests(pods[0]).get(name, 0) for name in resources), 1] for pods in kept]
+        requests = [[*(fit_requests(pods[0]).get(name, 0) for name in resources), 1] for pods in held_signatures]
         rooms = [[*(each.room.get(name, 0) for name in resources), each.room.get("pods", 0)] for each in offers]
         size = len(resources) + 1
         cover = Cover(
-            [len(pods) for pods in kept],
-            np.array(requests, dtype=np.float64).reshape(len(kept), size),
+            [len(pods) for pods in held_signatures],
+            np.array(requests, dtype=np.float64).reshape(len(held_signatures), size),
             np.array(rooms, dtype=np.float64).reshape(len(offers), size),
             np.array([each.price for each in offers], dtype=np.float64),
-            np.array(able, dtype=np.bool_).reshape(len(kept), len(offers)),
+            np.array(able, dtype=np.bool_).reshape(len(held_signatures), len(offers)),
             free,
-            np.array(able_here, dtype=np.bool_).reshape(len(kept), len(old_rows)),
+            np.array(able_here, dtype=np.bool_).reshape(len(held_signatures), len(old_rows)),
             [each.type.max for each in offers],
         )
         return cover, hopeless
@@ -324,14 +324,14 @@ class _PurchaseSearch:
 
     # Trying combinations
 
-    def _verify(self, chosen: tuple[int, ...]) -> tuple[bool, list[Placement]]:
+    def _verify(self, chosen: tuple[int, ...]) -> tuple[bool, list[PodPlacement]]:
         """Whether the engine places every pod once these offers are added."""
         known = self._tried.get(chosen)
         if known is None:
             sandbox = self._sandbox
             with sandbox.trying():
                 self._added(chosen)
-                placer = Placer(sandbox)
+                placer = SandboxPlacer(sandbox)
                 placements = placer.place_all(placer.in_queue_order(self._pods))
             known = self._tried[chosen] = all(each.fits for each in placements), placements
         return known
@@ -431,7 +431,7 @@ class _PurchaseSearch:
         numbers = {id(offer): index for index, offer in enumerate(offers)}
         with sandbox.trying():
             added = self._added(key)
-            placer = Placer(sandbox)
+            placer = SandboxPlacer(sandbox)
             placements = placer.place_all(placer.in_queue_order(self._pods))
         held: dict[str, Counter[str]] = {name: Counter() for name, _offer in added}
         for placement in placements:
@@ -528,7 +528,7 @@ class _PurchaseSearch:
         sandbox = self._sandbox
         with sandbox.trying():
             bought = [Bought(name, offer) for name, offer in self._added(key)]
-            placer = Placer(sandbox)
+            placer = SandboxPlacer(sandbox)
             placements = placer.place_all(placer.in_queue_order(self._pods))
             by_name = {each.node: each for each in bought}
             for placement in placements:
