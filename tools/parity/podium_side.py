@@ -18,7 +18,7 @@ from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.kube import KINDS, KubeObject, Node, Pod, decode_json
 from podium.kube.claim_status import claims_of_pod
-from podium.kube.versions import find_rules
+from podium.kube.versions import KNOWN
 from podium.placement.devices import allocate
 from podium.placement.devices.uses import uses_of
 from podium.plugins import load_registry
@@ -114,7 +114,7 @@ def _explain_from(start: int, objects: list[KubeObject], pod: Pod, config: Sched
     assert profile is not None
     nominator = Nominator()
     served = {each.scheduler_name for each in config.profiles}
-    cluster = engine.build_cluster(objects, pod, served, nominator)
+    cluster = engine.build_cluster(objects, pod, served, nominator, config.rules)
     handle = Handle(
         Driver(clock=SystemClock(), writer=engine.Unwritten(), rng=random.Random(0)),
         EngineState(cluster=cluster, nominator=nominator),
@@ -130,7 +130,7 @@ def _decode(obj: Obj) -> KubeObject:
 
 @cache
 def _config(text: str, kubernetes: str) -> SchedulerConfig:
-    return load_config(text, "config.yaml", load_registry(), find_rules(kubernetes).rules).config
+    return load_config(text, "config.yaml", load_registry(), KNOWN[kubernetes]).config
 
 
 def _device(use: dict[str, str]) -> str:

@@ -12,7 +12,7 @@ from tools.testbed.apiclient import Object
 from tools.testbed.objects import make_node, make_pod
 
 GROUP = "scheduling.k8s.io/v1beta1/PodGroup"
-NAMES = ("GenericWorkload",)
+NAMES = ("GenericWorkload", "TopologyAwareWorkloadScheduling")
 GATES = f"--feature-gates={','.join(f'{name}=true' for name in NAMES)}"
 
 

@@ -92,8 +92,9 @@ def _check_group_update(new: Obj, old: Obj) -> Causes:
 def _check_workload(obj: Obj) -> Causes:
     templates: list[Any] = (obj.get("spec") or {}).get("podGroupTemplates") or []
     path = "spec.podGroupTemplates"
-    if not templates:
-        yield required(path)
+    if not templates and not (obj.get("spec") or {}).get("compositePodGroupTemplates"):
+        members = "must specify one of: `podGroupTemplates`, `compositePodGroupTemplates`"
+        yield invalid_value("spec", "", members)
     if len(templates) > MOST_TEMPLATES:
         yield _too_many(path, len(templates), f"{MOST_TEMPLATES} items")
         return
