@@ -106,7 +106,7 @@ def test_nothing_is_served_without_the_gate() -> None:
 
 def test_a_group_of_an_older_data_file_is_read_as_the_version_that_is_served(tmp_path: Path) -> None:
     condition = {"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled"}
-    old = {
+    old: dict[str, Any] = {
         "kind": "PodGroup",
         "apiVersion": "scheduling.k8s.io/v1alpha2",
         "metadata": {"name": "g", "namespace": "default", "uid": "u", "resourceVersion": "3"},
