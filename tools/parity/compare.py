@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from tools.parity.case import Case, Decision
 from tools.parity.podium_side import Answer
 
-
 _FOUND = re.compile(r"found a potential placement for pod on node \S+, preempting \d+ victims")
 
 
