@@ -113,7 +113,7 @@ def build_module(module: Module) -> Path:
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _only_one_process(target.with_suffix(".lock")):
+    with only_one_process(target.with_suffix(".lock")):
         if not target.is_dir():  # another process may have finished it while this one waited
             _build_into(target, go, source, module)
     return target
@@ -127,7 +127,7 @@ def cache_folder() -> Path:
 
 def _build_into(target: Path, go: str, source: Path, module: Module) -> None:
     names = ", ".join(module.programs.values())
-    _say(f"building {names}: {module.minutes}, only this once")
+    say(f"building {names}: {module.minutes}, only this once")
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
         _fetch_sources(go, source, module)
@@ -139,7 +139,7 @@ def _build_into(target: Path, go: str, source: Path, module: Module) -> None:
         for made, kept in module.programs.items():
             (built / made).rename(built / kept)
         built.rename(target)
-    _say(f"built {names} in {time.monotonic() - began:.0f} s, kept in {target}")
+    say(f"built {names} in {time.monotonic() - began:.0f} s, kept in {target}")
 
 
 def _fetch_sources(go: str, source: Path, module: Module) -> None:
@@ -197,17 +197,17 @@ def go_command() -> str:
 
 
 @contextmanager
-def _only_one_process(lock: Path) -> Iterator[None]:
+def only_one_process(lock: Path) -> Iterator[None]:
     with lock.open("w") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _say("another process is building; waiting for it")
+            say("another process is building; waiting for it")
             fcntl.flock(held, fcntl.LOCK_EX)
         yield
 
 
-def _say(sentence: str) -> None:
+def say(sentence: str) -> None:
     print(f"test bed: {sentence}", file=sys.stderr, flush=True)
 
 
@@ -224,7 +224,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         found = programs(*names)
     except TestbedUnavailable as unavailable:
-        _say(str(unavailable))
+        say(str(unavailable))
         return 1
     for name, path in found.items():
         print(f"{name} {path}")
