@@ -42,6 +42,18 @@ PACKAGES: tuple[Package, ...] = (
                 summary="Say where a pod would go and why, or why it goes nowhere",
             ),
             CommandEntry(
+                words="whatif",
+                target="podium.cli.whatif:whatif",
+                heading="TRY",
+                summary="Say what would happen: would these pods fit, what would a change unblock, what becomes of a drained node's pods?",
+            ),
+            CommandEntry(
+                words="capacity",
+                target="podium.cli.capacity:capacity",
+                heading="TRY",
+                summary="Say how many pods of a template fit, on which nodes, and what binds first",
+            ),
+            CommandEntry(
                 words="queue",
                 target="podium.cli.queue:queue",
                 heading="TRY",

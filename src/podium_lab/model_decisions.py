@@ -161,7 +161,7 @@ class ModelDecisions:
         return found
 
     def placed(self, pod: Pod, node_name: str) -> None:
-        """Log where the pod goes; with one feasible node nobody was asked."""
+        """Log where the pod goes; with one feasible node no model was asked."""
         if self.log is not None:
             uid, reason = self.last
             self.log.decided(pod, node_name, reason if uid == pod.uid else "single")

@@ -198,6 +198,7 @@ def go_command() -> str:
 
 @contextmanager
 def only_one_process(lock: Path) -> Iterator[None]:
+    """Hold a lock while something is built; a second process waits for the first."""
     with lock.open("w") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

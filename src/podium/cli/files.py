@@ -20,15 +20,21 @@ SAMPLES = Path(__file__).parent.parent / "samples"
 
 def read_text(file: str) -> tuple[str, str]:
     """The text of a file, and what to call the file in messages; raises DocumentError where it is too large."""
-    from podium.kube.documents import read_file, read_stream
-
-    source = "<stdin>" if file == STDIN else file
-    data = read_stream(sys.stdin.buffer, source) if file == STDIN else read_file(named_path(file))
+    data, source = read_bytes(file)
     try:
         return data.decode("utf-8-sig"), source
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(f"{source}:{line}: not UTF-8 text; save the file as UTF-8") from None
+
+
+def read_bytes(file: str) -> tuple[bytes, str]:
+    """The bytes of a file, and what to call the file in messages; raises DocumentError where it is too large."""
+    from podium.kube.documents import read_file, read_stream
+
+    if file == STDIN:
+        return read_stream(sys.stdin.buffer, "<stdin>"), "<stdin>"
+    return read_file(named_path(file)), file
 
 
 def named_path(file: str) -> Path:

@@ -267,7 +267,7 @@ def _read_files(files: list[str], more: list[str], verbose: bool) -> "Decoded":
     decoded = read_objects(files)
     if not decoded.objects:
         raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
-    _print_skipped(decoded.skipped, verbose)
+    print_skipped(decoded.skipped, verbose)
     return decoded
 
 
@@ -282,13 +282,14 @@ def _with_given(
     given, skipped, _ = read_objects(more)
     objects, given = as_admitted(objects, given, origin), as_admitted(given, objects, origin)
     given = with_claims_made(given, objects)
-    _print_skipped(skipped, options.verbose)
+    print_skipped(skipped, options.verbose)
     if more and options.pod is None and not given and skipped:
         raise InputError(f"{', '.join(more)}: no pod in it, only {', '.join(sorted(skipped))}; give the Pod itself")
     return [*objects, *given], given
 
 
-def _print_skipped(skipped: "Counter[str]", verbose: bool) -> None:
+def print_skipped(skipped: "Counter[str]", verbose: bool) -> None:
+    """Say what was passed over in files: always what another version would hold, the rest where it is asked for."""
     from podium.kube import readable_version
 
     for kind, count in sorted(skipped.items()):

@@ -77,6 +77,16 @@ class NodeOrder:
             rows[later[:-1]] = built.rows[later[1:]]
             self._built = Turns(rows, _without(built.zones, last))
 
+    def saved(self) -> SavedOrder:
+        """The order as it is, for `restore`."""
+        zones = {zone: dict(rows) for zone, rows in self._zones.items()}
+        return SavedOrder(zones, dict(self._zone_of), self._built, self._patches)
+
+    def restore(self, saved: SavedOrder) -> None:
+        """Take the order back to what it was; the same rows must be there again."""
+        self._zones, self._zone_of, self._built, self._patches = saved
+        self.version += 1
+
     def by_zone(self) -> list[list[int]]:
         """The rows of each zone, zones and rows in the order they came."""
         return [list(rows) for rows in self._zones.values()]
@@ -128,6 +138,15 @@ class NodeOrder:
         if not self._zones[zone]:
             del self._zones[zone]
         return zone
+
+
+class SavedOrder(NamedTuple):
+    """What an order was."""
+
+    zones: dict[ZoneKey, dict[int, None]]
+    zone_of: dict[int, ZoneKey]
+    built: Turns | None
+    patches: int
 
 
 class Turns(NamedTuple):

@@ -143,7 +143,7 @@ def explain(
     """
     registry = load_registry() if registry is None else registry
     config = default_config(registry) if config is None else config
-    unbound = as_unbound(_with_uid(pod))
+    unbound = as_unbound(with_uid(pod))
     profile = profile_of(unbound, config)
     handle = handle_for_trial(objects, unbound, config, clock, load, on_failure)
     return _judge(ProfileRuntime(profile, registry, handle), unbound, config, parity=parity, closely=True)
@@ -283,13 +283,21 @@ def as_unbound(pod: Pod) -> Pod:
 def build_cluster(objects: Iterable[Any], pod: Pod | None, served: set[str], nominator: Nominator) -> Cluster:
     """A cluster with everything in the objects, the pod without a node; nodes keep the order they come in."""
     cluster = Cluster()
+    fill_cluster(cluster, objects, pod, served, nominator)
+    return cluster
+
+
+def fill_cluster(
+    cluster: Cluster, objects: Iterable[Any], pod: Pod | None, served: set[str], nominator: Nominator
+) -> None:
+    """Put everything in the objects into an empty cluster."""
     pods: list[Pod] = []
     for each in objects:
         if isinstance(each, Node):
             cluster.set_node(each)
         elif isinstance(each, Pod):
             if not each.finished and (pod is None or each.key != pod.key):
-                pods.append(_with_uid(each))
+                pods.append(with_uid(each))
         elif isinstance(each, CustomObject):
             cluster.objects.custom_store(each.resource).set(each.key, each.data)
         else:
@@ -305,10 +313,9 @@ def build_cluster(objects: Iterable[Any], pod: Pod | None, served: set[str], nom
             cluster.objects.pending_pods.set(each.key, each)
             if each.spec.scheduler_name in served:
                 nominator.nominate(each)
-    return cluster
 
 
-def _with_uid(pod: Pod) -> Pod:
+def with_uid(pod: Pod) -> Pod:
     """Pods go by uid; one that no API server has seen goes by its name."""
     return pod if pod.uid else replace(pod, metadata=replace(pod.metadata, uid=pod.key))
 

@@ -14,46 +14,14 @@ from msgspec.structs import replace
 from podium.cluster import PlacedPod
 from podium.config.feature_gates import NO_GATES, Gate, Gates
 from podium.engine.changes import node_events, pod_events
-from podium.framework.events import Action, Event, Resource
+from podium.framework.events import QUIET, RESOURCE_OF, Action, Event, Resource
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import PluginFailure
 from podium.framework.timer import Step, Timer
-from podium.kube import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    DeviceClass,
-    DeviceTaintRule,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    PodGroup,
-    ResourceClaim,
-    ResourceSlice,
-    Service,
-    StorageClass,
-    VolumeAttachment,
-)
+from podium.kube import DeviceTaintRule, Node, Pod
 
 if TYPE_CHECKING:
     from podium.engine.scheduler import Scheduler
-
-_RESOURCE_OF: dict[type, str] = {
-    PersistentVolume: Resource.PV,
-    PersistentVolumeClaim: Resource.PVC,
-    StorageClass: Resource.STORAGE_CLASS,
-    CSINode: Resource.CSI_NODE,
-    CSIDriver: Resource.CSI_DRIVER,
-    CSIStorageCapacity: Resource.CSI_CAPACITY,
-    VolumeAttachment: Resource.VOLUME_ATTACHMENT,
-    Service: Resource.SERVICE,
-    PodGroup: Resource.POD_GROUP,
-    ResourceClaim: Resource.RESOURCE_CLAIM,
-    ResourceSlice: Resource.RESOURCE_SLICE,
-    DeviceClass: Resource.DEVICE_CLASS,
-    DeviceTaintRule: Resource.RESOURCE_SLICE,
-}
 
 POD_ADD = Event(Resource.UNSCHEDULED_POD, Action.ADD)
 POD_UPDATE = Event(Resource.UNSCHEDULED_POD, Action.UPDATE)
@@ -75,12 +43,9 @@ class Intake:
         self._gangs_wait = Gate.GANG_SCHEDULING in gates  # a new pod may complete a gang
         self._queue = scheduler.queue
         self._timer = timer
-        self._observers = [
-            plugin
-            for runtime in scheduler.profiles.values()
-            for plugin in runtime.plugins.values()
-            if _observes(plugin)
-        ]
+        plugins = [plugin for runtime in scheduler.profiles.values() for plugin in runtime.plugins.values()]
+        self._observers = [plugin for plugin in plugins if _observes(plugin)]
+        self._quiet = QUIET.difference(*(plugin.depends_on.kinds or () for plugin in plugins))
 
     def set(self, item: Any) -> None:
         """Take in an object that is new or has changed."""
@@ -229,8 +194,8 @@ class Intake:
                 self._announce(type(item), before, None)
 
     def _announce(self, kind: type, before: Any, after: Any) -> None:
-        resource = _RESOURCE_OF.get(kind)
-        if resource is not None:
+        resource = RESOURCE_OF.get(kind)
+        if resource is not None and kind not in self._quiet:
             action = Action.ADD if before is None else Action.DELETE if after is None else Action.UPDATE
             if kind is DeviceTaintRule:
                 action = Action.UPDATE  # whatever became of a rule, slices have other taints now

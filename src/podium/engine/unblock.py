@@ -53,14 +53,14 @@ class _Demand:
     change: Callable[[Cluster, Pod, int], str | None]
 
 
-def remedies(runtime: ProfileRuntime, pod: Pod, sampling: Sampling) -> list[Remedy]:
+def remedies(runtime: ProfileRuntime, pod: Pod, sampling: Sampling, most: int = MOST) -> list[Remedy]:
     """The nodes that are closest to taking the pod, the one that lacks least first; none where nothing known helps."""
     demands = [demand for demand in _DEMANDS if demand.without(pod.spec) != pod.spec]
     for size in range(1, _TOGETHER + 1):
         found = [each for tried in combinations(demands, size) for each in _with_dropped(runtime, pod, sampling, tried)]
         if found:
             found.sort(key=lambda each: (each.distance, each.remedy.node))
-            whole = (_tried_whole(runtime, pod, sampling, each) for each in found[:MOST])
+            whole = (_tried_whole(runtime, pod, sampling, each) for each in found[:most])
             return [remedy for remedy in whole if remedy is not None]
     return []
 

@@ -9,9 +9,30 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Hashable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
-from podium.kube import Pod
+from podium.kube import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    DeviceClass,
+    DeviceTaintRule,
+    Namespace,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    PodGroup,
+    PriorityClass,
+    ReplicaSet,
+    ReplicationController,
+    ResourceClaim,
+    ResourceSlice,
+    Service,
+    StatefulSet,
+    StorageClass,
+    VolumeAttachment,
+)
 
 
 class Action(enum.IntFlag):
@@ -91,9 +112,58 @@ class Resource:
     RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
     DEVICE_CLASS = "resource.k8s.io/DeviceClass"
     RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
+    PRIORITY_CLASS = "scheduling.k8s.io/PriorityClass"
+    DISRUPTION_BUDGET = "policy/PodDisruptionBudget"
+    REPLICA_SET = "apps/ReplicaSet"
+    REPLICATION_CONTROLLER = "ReplicationController"
+    STATEFUL_SET = "apps/StatefulSet"
     CONFIG_MAP = "configmaps"
     LIMIT_RANGE = "limitranges"
     RESOURCE_QUOTA = "resourcequotas"
+
+
+RESOURCE_OF: Final[dict[type, str]] = {
+    PersistentVolume: Resource.PV,
+    PersistentVolumeClaim: Resource.PVC,
+    StorageClass: Resource.STORAGE_CLASS,
+    CSINode: Resource.CSI_NODE,
+    CSIDriver: Resource.CSI_DRIVER,
+    CSIStorageCapacity: Resource.CSI_CAPACITY,
+    VolumeAttachment: Resource.VOLUME_ATTACHMENT,
+    Service: Resource.SERVICE,
+    Namespace: Resource.NAMESPACE,
+    PodGroup: Resource.POD_GROUP,
+    ResourceClaim: Resource.RESOURCE_CLAIM,
+    ResourceSlice: Resource.RESOURCE_SLICE,
+    DeviceClass: Resource.DEVICE_CLASS,
+    DeviceTaintRule: Resource.RESOURCE_SLICE,
+    PriorityClass: Resource.PRIORITY_CLASS,
+    PodDisruptionBudget: Resource.DISRUPTION_BUDGET,
+    ReplicaSet: Resource.REPLICA_SET,
+    ReplicationController: Resource.REPLICATION_CONTROLLER,
+    StatefulSet: Resource.STATEFUL_SET,
+}
+"""What events call each kind, beside nodes and pods."""
+
+QUIET: Final = frozenset(
+    {Namespace, PriorityClass, PodDisruptionBudget, ReplicaSet, ReplicationController, StatefulSet}
+)
+"""Kinds whose changes are no events for kube-scheduler: they are only where a plugin's `depends_on` names them."""
+
+USUAL: Final = (
+    Resource.POD,
+    Resource.NODE,
+    Resource.PV,
+    Resource.PVC,
+    Resource.CSI_NODE,
+    Resource.CSI_DRIVER,
+    Resource.CSI_CAPACITY,
+    Resource.STORAGE_CLASS,
+    Resource.RESOURCE_CLAIM,
+    Resource.DEVICE_CLASS,
+    Resource.POD_GROUP,
+)
+"""What wakes the pods of a plugin that does not say what it waits for: as in kube-scheduler, not quite everything."""
 
 
 class Event(NamedTuple):

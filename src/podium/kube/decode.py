@@ -7,7 +7,7 @@ sentence with file, line, object and field.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -158,8 +158,11 @@ def _decode_with_nulls(type_: type[T], data: bytes | str | msgspec.Raw) -> T:
         raise DecodeError(f"{_with_key(path, value)}: {problem}") from None
 
 
-def decode_documents(text: str | bytes, source: str) -> Decoded:
-    """All objects in the text of a file called `source`, checked; raises DecodeError at the first that is wrong."""
+def decode_documents(text: str | bytes, source: str, kinds: Mapping[tuple[str, str], type[Any]] = KINDS) -> Decoded:
+    """All objects in the text of a file called `source`, checked; raises DecodeError at the first that is wrong.
+
+    `kinds` has the types by apiVersion and kind; objects of others are passed over.
+    """
     objects: list[KubeObject] = []
     skipped: Counter[str] = Counter()
     server_version = ""
@@ -169,7 +172,7 @@ def decode_documents(text: str | bytes, source: str) -> Decoded:
             server_version = version_in(header.server_version) or server_version
             if server_version and header.kind is None and header.api_version is None:
                 continue  # what `kubectl version` printed
-            for part in _parts(header, document, source):
+            for part in _parts(header, document, source, kinds):
                 if part.type is None:
                     skipped[part.kind] += 1
                 else:
@@ -217,7 +220,9 @@ class _Part(NamedTuple):
         return Document(data, None, line).line_of(path)
 
 
-def _parts(header: _Header, document: Document, source: str) -> Iterator[_Part]:
+def _parts(
+    header: _Header, document: Document, source: str, kinds: Mapping[tuple[str, str], type[Any]]
+) -> Iterator[_Part]:
     if header.kind is None or header.api_version is None:
         if document.json_fault is not None:
             raise document.json_fault
@@ -225,7 +230,7 @@ def _parts(header: _Header, document: Document, source: str) -> Iterator[_Part]:
         line = document.line_of("$")
         raise DecodeError(f"{source}:{line}: the document has no {missing}; is it a Kubernetes object?")
     if not header.kind.endswith("List"):
-        yield _part(document, "$", document.data, header.api_version, header.kind)
+        yield _part(document, "$", document.data, header.api_version, header.kind, kinds)
         return
     try:
         items = _ITEMS.decode(header.items)
@@ -235,7 +240,8 @@ def _parts(header: _Header, document: Document, source: str) -> Iterator[_Part]:
     for index, item in enumerate(items or ()):
         prefix = f"$.items[{index}]"
         inner = _header(item, document, prefix, source)
-        yield _part(document, prefix, item, inner.api_version or header.api_version, inner.kind or of_kind)
+        version = inner.api_version or header.api_version
+        yield _part(document, prefix, item, version, inner.kind or of_kind, kinds)
 
 
 def _header(data: bytes | msgspec.Raw, document: Document, prefix: str, source: str) -> _Header:
@@ -247,8 +253,15 @@ def _header(data: bytes | msgspec.Raw, document: Document, prefix: str, source: 
         raise DecodeError(f"{source}:{document.line_of(path)}: {path}: {problem}") from None
 
 
-def _part(document: Document, prefix: str, data: bytes | msgspec.Raw, api_version: str, kind: str) -> _Part:
-    type_ = KINDS.get((SAME_FIELDS.get(api_version, api_version), kind))
+def _part(
+    document: Document,
+    prefix: str,
+    data: bytes | msgspec.Raw,
+    api_version: str,
+    kind: str,
+    kinds: Mapping[tuple[str, str], type[Any]],
+) -> _Part:
+    type_ = kinds.get((SAME_FIELDS.get(api_version, api_version), kind))
     return _Part(document, prefix, data, type_, f"{api_version} {kind}")
 
 
@@ -260,9 +273,10 @@ def _object(part: _Part, type_: type[KubeObject], source: str) -> KubeObject:
         raise _error(part, source, path, problem) from None
     for wrong in problems(obj):
         raise _error(part, source, wrong.path, wrong.message)
-    if isinstance(obj, CustomObject) and not obj.kind:  # the item of a list of its kind
+    if getattr(obj, "kind", None) == "" and hasattr(obj, "api_version"):  # the item of a list of its kind
         version, _, kind = part.kind.rpartition(" ")
-        return replace(obj, api_version=version, kind=kind)
+        changed: KubeObject = replace(obj, api_version=version, kind=kind)
+        return changed
     return obj
 
 

@@ -66,6 +66,7 @@ class PodDisruptionBudgetSpec(Model, frozen=True, kw_only=True):
     selector: LabelSelector | None = None
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
+    unhealthy_pod_eviction_policy: str = ""
 
 
 class PodDisruptionBudgetStatus(Model, frozen=True, kw_only=True):

@@ -16,13 +16,15 @@ from podium.kube.node import Node, Taint
 from podium.kube.pod import Pod, Toleration
 from podium.kube.toleration import untolerated
 from podium.placement.required_nodes import RequiredNodes
+from podium.workloads.budgets import scaled
+from podium.workloads.daemon_sets import TOLERATED
 from podium_cluster.apiserver.kinds.daemon_sets import GENERATION
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.controllers import revisions
 from podium_cluster.controllers.context import ControllerContext, copied, key_of, number
 from podium_cluster.controllers.ownership import claimed_pods, selector_of
 from podium_cluster.controllers.pod_making import create_pod, delete_pod, pod_from
-from podium_cluster.controllers.pods import Key, PodView, scaled
+from podium_cluster.controllers.pods import Key, PodView
 from podium_cluster.controllers.replica_set import next_available
 
 HASH_LABEL = "controller-revision-hash"
@@ -31,15 +33,6 @@ BURST = 100
 SETTLE_SECONDS = 0.2
 FIRST_FAILURE, LAST_FAILURE = 1.0, 900.0
 """Seconds for which a failed pod stays before it is replaced: the first, doubled each time, and the last."""
-
-TOLERATED = (
-    ("not-ready", "NoExecute"),
-    ("unreachable", "NoExecute"),
-    ("disk-pressure", "NoSchedule"),
-    ("memory-pressure", "NoSchedule"),
-    ("pid-pressure", "NoSchedule"),
-    ("unschedulable", "NoSchedule"),
-)
 
 
 class Steps(msgspec.Struct):

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.kube.json_object import JsonObject
+from podium.workloads.budgets import scaled
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.controllers.context import ControllerContext, key_of, number
 from podium_cluster.controllers.ownership import controller_of, selector_of
-from podium_cluster.controllers.pods import Key, PodView, scaled, seconds
+from podium_cluster.controllers.pods import Key, PodView, seconds
 
 DELETION_SECONDS = 120.0
 SETTLE_SECONDS = 0.05

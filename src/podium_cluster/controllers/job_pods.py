@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from podium.kube.json_object import JsonObject
+from podium.workloads.deletion_order import in_deletion_order
 from podium_cluster.controllers import conditions
 from podium_cluster.controllers.context import copied, number
-from podium_cluster.controllers.deletion_order import in_deletion_order
 from podium_cluster.controllers.pod_making import pod_from
 from podium_cluster.controllers.pods import PodView, seconds
 

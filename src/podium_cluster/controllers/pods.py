@@ -188,15 +188,3 @@ def _groups_of(pod: PodView) -> list[tuple[str, str]]:
     if pod.spec.node_name:
         groups.append(("node", pod.spec.node_name))
     return groups
-
-
-def scaled(value: int | str, total: int, *, round_up: bool) -> int:
-    """The number meant by `value` out of `total`.
-
-    >>> scaled("25%", 10, round_up=True), scaled("25%", 10, round_up=False), scaled(3, 10, round_up=True)
-    (3, 2, 3)
-    """
-    if isinstance(value, int):
-        return value
-    percent = int(value.removesuffix("%")) * total
-    return -(-percent // 100) if round_up else percent // 100

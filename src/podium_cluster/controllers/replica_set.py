@@ -12,11 +12,11 @@ import msgspec
 
 from podium.kube.json_object import JsonObject
 from podium.kube.selector import Selector, selector_from_labels
+from podium.workloads.deletion_order import in_deletion_order
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.controllers import conditions
 from podium_cluster.controllers.context import ControllerContext, key_of, number
-from podium_cluster.controllers.deletion_order import in_deletion_order
 from podium_cluster.controllers.ownership import claimed_pods, controller_of, selector_of
 from podium_cluster.controllers.pod_making import create_pod, delete_pod, pod_from
 from podium_cluster.controllers.pods import Key, PodView

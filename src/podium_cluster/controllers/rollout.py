@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from podium.kube.json_object import JsonObject
+from podium.workloads.budgets import scaled
 from podium_cluster.controllers import conditions
-from podium_cluster.controllers.pods import scaled
 
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"

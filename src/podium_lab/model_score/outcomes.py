@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from podium.kube.meta import format_time
-from podium_lab.model_score.channel import Access, Channel
+from podium_lab.model_score.channel import Channel, ServerAccess
 from podium_lab.model_score.podium_protocol import JSON
 from podium_lab.model_score.question import ModelError
 
@@ -32,9 +32,9 @@ AT_THE_END: Final = 1.0
 
 
 class Outcomes:
-    """What is still to be told. The thread starts with the first outcome."""
+    """What is still to be sent. The thread starts with the first outcome."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: ServerAccess) -> None:
         self._channel = Channel(access, lambda _exchange: None)
         self._waiting: deque[bytes] = deque()
         self._lock = threading.Lock()
@@ -49,16 +49,21 @@ class Outcomes:
 
     def add(self, decision: str, outcome: str, pod: str, node: str, now: float, reason: str = "") -> None:
         """Tell later that something happened at a time."""
-        told: dict[str, Any] = {"decisionId": decision, "outcome": outcome, "pod": pod, "time": format_time(now)}
+        message: dict[str, Any] = {
+            "decisionId": decision,
+            "outcome": outcome,
+            "pod": pod,
+            "time": format_time(now),
+        }
         if node:
-            told["node"] = node
+            message["node"] = node
         if reason:
-            told["reason"] = reason
+            message["reason"] = reason
         with self._lock:
             if len(self._waiting) >= MOST_WAITING:
                 self._waiting.popleft()
                 self.dropped += 1
-            self._waiting.append(msgspec.json.encode(told))
+            self._waiting.append(msgspec.json.encode(message))
         if self._thread is None:
             self._thread = threading.Thread(target=self._deliver, name="model-outcomes", daemon=True)
             self._thread.start()
@@ -66,7 +71,7 @@ class Outcomes:
         self._more.set()
 
     def flush(self, seconds: float) -> bool:
-        """Wait until all is told, but no longer than this; whether it is."""
+        """Wait until all is sent, but no longer than this; whether it is."""
         deadline = time.monotonic() + seconds
         while self._waiting and time.monotonic() < deadline:
             time.sleep(0.01)

@@ -3,10 +3,10 @@
     features → guard → model → checked → 0 to 100          the model answered in time
     features → heuristic of `policy` → 0 to 100            it didn't, or may not be asked
 
-One request for each pod, with all nodes that it fits; where only one does, nobody is asked. The decision waits for the
-model until `deadline` and no longer, and other pods wait with it, as for an extender. Whatever a server does, it costs
-no pod: where no answer comes, or a wrong one, the heuristic decides, first from measured metrics, then from requests
-alone, and at the worst all nodes get 50. `model_decisions` counts why.
+One request for each pod, with all nodes that it fits; where only one does, no model is asked. The decision waits for
+the model until `deadline` and no longer, and other pods wait with it, as for an extender. Whatever a server does, it
+costs no pod: where no answer comes, or a wrong one, the heuristic decides, first from measured metrics, then from
+requests alone, and at the worst all nodes get 50. `model_decisions` counts why.
 
 Real time is measured, not the scheduler's: in a simulation virtual time stands still, and a run in which a deadline
 passed says that it can't be repeated (`not_reproducible`).
@@ -28,13 +28,13 @@ from podium.framework.protocols import ModelAnswer
 from podium.kube import Pod
 from podium_lab.model_decisions import ASKED, ModelDecisions
 from podium_lab.model_score.args import ModelScoreArgs
-from podium_lab.model_score.channel import Access
+from podium_lab.model_score.channel import ServerAccess
 from podium_lab.model_score.in_process import FileModel
 from podium_lab.model_score.model_score_metrics import model_score_metrics
 from podium_lab.model_score.open_inference import OpenInferenceModel
 from podium_lab.model_score.outcomes import Outcomes
 from podium_lab.model_score.podium_protocol import PodiumModel
-from podium_lab.model_score.question import Model, ModelError, Question
+from podium_lab.model_score.question import ModelError, ModelQuestion, ScoringModel
 from podium_lab.model_score.suggestions import SuggestionsModel
 from podium_lab.models.calibration import NEUTRAL, calibrated
 from podium_lab.models.features import feature_arrays
@@ -61,8 +61,8 @@ class ModelScore(Plugin):
         tells = args.protocol == "podium" and args.mode != "off"
         self.outcomes = Outcomes(access_of(args)) if tells else None
         self._followed: dict[str, str] = {}
-        """Decisions whose pods are bound, by uid: the agent is told how they fare."""
-        self._asked = 0
+        """Decisions whose pods are bound, by uid: the agent learns how they fare."""
+        self._questions = 0
         self.not_reproducible: str | None = None
         """Why a simulation with this plugin can't be repeated."""
         if self._model is not None:
@@ -118,7 +118,7 @@ class ModelScore(Plugin):
         """The model's scores; or None, and why there are none."""
         assert self._model is not None
         names, rows = nodes.names, nodes.rows.tolist()
-        question = Question(
+        question = ModelQuestion(
             decision=self._next_decision(cycle.pod),
             pod=cycle.pod,
             names=names,
@@ -153,8 +153,8 @@ class ModelScore(Plugin):
         return heuristic_scores(self._heuristic, situation)
 
     def _next_decision(self, pod: Pod) -> str:
-        self._asked += 1
-        return f"{pod.uid}-{self._asked}"
+        self._questions += 1
+        return f"{pod.uid}-{self._questions}"
 
     # Who decided
 
@@ -163,7 +163,7 @@ class ModelScore(Plugin):
         cycle.data[NAME] = ModelAnswer(NAME, decided_by, reason, round(1000 * seconds, 3))
 
     def model_answer(self, cycle: Cycle) -> ModelAnswer | None:
-        """Who decided about the pod of a cycle; None where nobody was asked."""
+        """Who decided about the pod of a cycle; None where no model was asked."""
         found: ModelAnswer | None = cycle.data.get(NAME)
         return found
 
@@ -209,14 +209,14 @@ class ModelScore(Plugin):
 
 
 MOST_FOLLOWED = 200_000
-"""Bound pods whose fate is told."""
+"""Bound pods whose fate the agent learns."""
 
 
-def access_of(args: ModelScoreArgs) -> Access:
-    return Access(args.url, args.tls, args.token_file)
+def access_of(args: ModelScoreArgs) -> ServerAccess:
+    return ServerAccess(args.url, args.tls, args.token_file)
 
 
-def model_of(args: ModelScoreArgs, handle: Handle) -> Model:
+def model_of(args: ModelScoreArgs, handle: Handle) -> ScoringModel:
     """The model that the arguments name; nothing is asked yet."""
 
     def warn(sentence: str) -> None:

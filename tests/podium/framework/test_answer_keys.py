@@ -9,10 +9,10 @@ import pytest
 
 from podium.cluster import Cluster, NodeInfo
 from podium.framework import Cycle, DependsOn, NodePart, Plugin
-from podium.framework.answer_keys import dependence_of
-from podium.kube import Pod
+from podium.framework.answer_keys import AnswerKeys, dependence_of
+from podium.kube import Pod, PriorityClass, StorageClass
 from podium.plugins import load_registry
-from tools.kit.builders import make_handle, make_plugin, make_pod
+from tools.kit.builders import build, make_handle, make_plugin, make_pod
 from tools.kit.storage import pod_using
 
 CLAIMS = ("default/data",)
@@ -55,6 +55,20 @@ def test_the_claims_are_part_of_the_key_unless_a_plugin_says_that_its_answers_do
 ) -> None:
     assert key_of(plugin, make_pod()) == without_claims
     assert key_of(plugin, pod_using("data")) == with_claims
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_changed_object_of_the_kinds_makes_answers_stale_unless_the_plugin_has_a_key_of_its_own(own: bool) -> None:
+    kind = plugin_with((7,) if own else "none", node=NodePart.OBJECT, claims=False, kinds=(PriorityClass,))
+    cluster = Cluster()
+    keys = AnswerKeys([dependence_of(kind(None, make_handle(cluster)))])
+    cycle = Cycle(make_pod(), cluster)
+    assert len(keys.moved(cycle)) == 1
+    assert keys.moved(cycle) == []
+    cluster.objects.priority_classes.set("high", build(PriorityClass, {"metadata": {"name": "high"}, "value": 9}))
+    assert len(keys.moved(cycle)) == (0 if own else 1)
+    cluster.objects.storage_classes.set("fast", build(StorageClass, {"metadata": {"name": "fast"}}))
+    assert keys.moved(cycle) == []
 
 
 def test_only_the_points_a_plugin_has_count() -> None:

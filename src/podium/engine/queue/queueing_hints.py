@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from podium.framework.answers import describe
 from podium.framework.declarations import wrong_interest
-from podium.framework.events import Action, Concerns, Event, Hint, Interest, Resource
+from podium.framework.derived_interests import derived_interests
+from podium.framework.events import USUAL, Action, Concerns, Event, Hint, Interest, Resource
 from podium.framework.extender import EXTENDER
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import OnPluginFailure, PluginFailure, ignore_failure
@@ -28,23 +29,7 @@ from podium.kube import Pod
 HintsByProfile = Mapping[str, Mapping[str, Sequence[Interest]]]
 """Profile → plugin → the events it wants to hear of."""
 
-_ANYTHING = tuple(
-    Interest(resource, Action.ALL)
-    for resource in (
-        Resource.POD,
-        Resource.NODE,
-        Resource.PV,
-        Resource.PVC,
-        Resource.CSI_NODE,
-        Resource.CSI_DRIVER,
-        Resource.CSI_CAPACITY,
-        Resource.STORAGE_CLASS,
-        Resource.RESOURCE_CLAIM,
-        Resource.DEVICE_CLASS,
-        Resource.POD_GROUP,
-    )
-)
-"""What a plugin hears of that does not say what it waits for: as in kube-scheduler, not quite everything."""
+_ANYTHING = tuple(Interest(resource, Action.ALL) for resource in USUAL)
 
 
 class Strategy(enum.Enum):
@@ -73,9 +58,9 @@ class Listeners(NamedTuple):
 def build_hints(plugins: Iterable[Plugin], *, extenders: bool = False) -> dict[str, list[Interest]]:
     """What the plugins of one profile registered, as the queue is to see it.
 
-    A plugin that waits for new nodes but not for taints is woken by every change of taints as well. Plugins that
-    leave their interests open hear of all the usual kinds, and of their own resources. Extenders cannot say what they
-    wait for, so much of everything wakes them.
+    A plugin that waits for new nodes but not for taints is woken by every change of taints as well. For plugins that
+    leave their interests open, these follow from what their answers depend on; where they cannot, all the usual kinds
+    and their own resources count. Extenders cannot say what they wait for, so much of everything wakes them.
     """
     by_plugin: dict[str, list[Interest]] = {EXTENDER: list(_ANYTHING)} if extenders else {}
     for plugin in plugins:
@@ -99,7 +84,7 @@ def _registered(plugin: Plugin) -> list[Interest] | None:
     try:
         registered = plugin.interests()
         if registered is None:
-            return None
+            return derived_interests(plugin)
         interests = list(registered)
         for each in interests:
             if not isinstance(each, Interest):

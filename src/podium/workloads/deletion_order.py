@@ -11,45 +11,49 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from functools import cmp_to_key
+from typing import Any, TypeVar
 
-from podium_cluster.controllers.pods import PodView, seconds
+from podium.kube import parse_time
+
+P = TypeVar("P", bound=Any)
+"""A pod, whole or the view of it that a controller has."""
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-def in_deletion_order(pods: Iterable[PodView], related: Iterable[PodView], now: float) -> list[PodView]:
+def in_deletion_order(pods: Iterable[P], related: Iterable[P], now: float) -> list[P]:
     """The pods, the first to go first. `related` are those that count as doubled up: of the same owner's owner."""
-    on_node = Counter(pod.spec.node_name for pod in related if pod.active)
+    on_node = Counter(pod.spec.node_name for pod in related if _active(pod))
 
-    def compare(a: PodView, b: PodView) -> int:
+    def compare(a: Any, b: Any) -> int:
         return _compare(a, b, on_node, now)
 
     return sorted(pods, key=cmp_to_key(compare))
 
 
-def _compare(a: PodView, b: PodView, on_node: Counter[str], now: float) -> int:
+def _compare(a: Any, b: Any, on_node: Counter[str], now: float) -> int:
     differences = (
         bool(a.spec.node_name) - bool(b.spec.node_name),
-        _PHASES.get(a.phase, 0) - _PHASES.get(b.phase, 0),
-        a.ready - b.ready,
+        _PHASES.get(a.status.phase, 0) - _PHASES.get(b.status.phase, 0),
+        is_ready(a) - is_ready(b),
         _cost(a) - _cost(b),
         on_node[b.spec.node_name] - on_node[a.spec.node_name],
     )
     for difference in differences:
         if difference:
             return difference
-    if a.ready and b.ready and a.ready_since != b.ready_since:
-        return _younger_first(a, b, a.ready_since, b.ready_since, now)
+    if is_ready(a) and is_ready(b) and ready_since(a) != ready_since(b):
+        return _younger_first(a, b, ready_since(a), ready_since(b), now)
     if restarts := _restarts(b) - _restarts(a):
         return restarts
-    created_a, created_b = seconds(a.metadata.creation_timestamp), seconds(b.metadata.creation_timestamp)
+    created_a, created_b = _seconds(a.metadata.creation_timestamp), _seconds(b.metadata.creation_timestamp)
     if created_a != created_b:
         return _younger_first(a, b, created_a, created_b, now)
     return 0
 
 
-def _younger_first(a: PodView, b: PodView, since_a: float | None, since_b: float | None, now: float) -> int:
+def _younger_first(a: Any, b: Any, since_a: float | None, since_b: float | None, now: float) -> int:
     if since_a is None or since_b is None:
         return -1 if since_a is None else 1
     rank = _magnitude(now - since_a) - _magnitude(now - since_b)
@@ -61,7 +65,7 @@ def _magnitude(age: float) -> int:
     return int(math.log2(age * 1e9)) if age > 0 else -1
 
 
-def _cost(pod: PodView) -> int:
+def _cost(pod: Any) -> int:
     text = pod.metadata.annotations.get(DELETION_COST, "0")
     try:
         cost = int(text)
@@ -70,5 +74,30 @@ def _cost(pod: PodView) -> int:
     return cost if -(2**31) <= cost < 2**31 else 0
 
 
-def _restarts(pod: PodView) -> int:
+def _restarts(pod: Any) -> int:
     return max((status.restart_count for status in pod.status.container_statuses), default=0)
+
+
+def is_ready(pod: Any) -> bool:
+    """Whether the pod's condition Ready holds."""
+    return any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions)
+
+
+def ready_since(pod: Any) -> float | None:
+    """When the pod became ready; None where it is not, or does not say."""
+    condition = next((each for each in pod.status.conditions if each.type == "Ready"), None)
+    if condition is None or condition.status != "True":
+        return None
+    return _seconds(condition.last_transition_time)
+
+
+def _active(pod: Any) -> bool:
+    return pod.status.phase not in ("Succeeded", "Failed") and pod.metadata.deletion_timestamp is None
+
+
+def _seconds(text: str | None) -> float | None:
+    """A time of the API in seconds; None where there is none, or it cannot be read."""
+    try:
+        return None if text is None else parse_time(text)
+    except ValueError:
+        return None

@@ -3,7 +3,7 @@
 import pytest
 
 from podium.kube.meta import format_time
-from podium_cluster.controllers.deletion_order import DELETION_COST, in_deletion_order
+from podium.workloads.deletion_order import DELETION_COST, in_deletion_order
 from podium_cluster.controllers.pods import (
     PodView,
     PodViewCondition,

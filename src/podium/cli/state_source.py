@@ -1,0 +1,139 @@
+"""Makes the state that a question rests on: from files, or from the live cluster with what its scheduler runs with."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from podium.cli.console import echo
+from podium.cli.errors import InputError
+from podium.cli.question_options import StateFlags
+
+if TYPE_CHECKING:
+    from podium.cli.configuration import Configured
+    from podium.kube.versions import VersionRules
+    from podium.whatif.manifests import Given
+    from podium.whatif.records import StateRecord
+    from podium.whatif.sandbox import Sandbox
+    from podium.whatif.sources import KnownState
+
+    Configure = Callable[[VersionRules], Configured]
+
+
+@dataclass
+class AskedState:
+    """The state of a cluster, what decides on it, and what to say beside the answer."""
+
+    known: "KnownState"
+    configured: "Configured"
+    origin: str
+    load: Any = None
+    asides: list[str] = field(default_factory=list)
+
+    def sandbox(self, extra: Sequence[Any] = (), configured: "Configured | None" = None) -> "Sandbox":
+        """The cluster to try things on; `extra` objects count instead of those of their names."""
+        from podium.kube.admission import as_admitted
+        from podium.whatif.sandbox import Sandbox
+
+        settings, registry = configured or self.configured
+        objects = as_admitted(self.known.objects, extra, self.origin)
+        return Sandbox([*objects, *extra], settings, registry, load=self.load)
+
+    def record(self) -> "StateRecord":
+        from podium.kube import Node, Pod
+        from podium.whatif.records import StateRecord
+
+        return StateRecord(
+            source=self.known.source,
+            resource_version=self.known.resource_version,
+            kubernetes_version=str(self.configured.settings.rules),
+            nodes=sum(isinstance(each, Node) for each in self.known.objects),
+            pods=sum(isinstance(each, Pod) and not each.finished for each in self.known.objects),
+            missing_kinds=self.known.missing,
+        )
+
+
+def read_asked_state(flags: StateFlags, config: str | None = None) -> AskedState:
+    """The state that the options name, and what decides; `config` counts instead of `--config`.
+
+    Raises InputError, and what reading raises.
+    """
+    from podium.cli.configuration import read_config
+    from podium.cli.kubernetes_version import first_for_some_minor, given_rules
+
+    if flags.cluster and (flags.kubeconfig or flags.context):
+        raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
+    file = config or flags.config
+    rules = given_rules(flags.kubernetes_version)
+    first = first_for_some_minor(rules, lambda each: read_config(file, flags.plugin, flags.feature_gates, each))
+
+    def configure(found: "VersionRules") -> "Configured":
+        return read_config(file, flags.plugin, flags.feature_gates, rules or found, quiet=True)
+
+    if flags.cluster:
+        state = _from_files(flags, configure, rules, given=file is not None)
+    else:
+        state = _live(flags, configure, rules, first.settings.client_connection.kubeconfig, given=file is not None)
+    for extender in state.configured.settings.extenders:
+        state.asides.append(f"warning: extenders are not asked: {extender.url_prefix}")
+    return state
+
+
+def _from_files(flags: StateFlags, configure: "Configure", rules: "VersionRules | None", *, given: bool) -> AskedState:
+    from podium.cli.files import STDIN, read_bytes
+    from podium.cli.judging import print_skipped
+    from podium.cli.kubernetes_version import rules_of_dump
+    from podium.cli.live_cluster import HOW_TO_DUMP
+    from podium.config import load_config
+    from podium.load.readings import GivenLoad
+    from podium.whatif.sources import read_state
+
+    files = flags.cluster or []
+    if files.count(STDIN) > 1:
+        raise InputError('standard input can be read only once: give "-" once')
+    known = read_state(read_bytes(file) for file in files)
+    if not known.objects:
+        raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
+    print_skipped(known.skipped, flags.verbose)
+    configured = configure(rules or rules_of_dump(known.server_version))
+    if known.config is not None and not given:
+        settings, _warnings = load_config(
+            known.config, f"{files[0]} (schedulerConfig)", configured.registry, configured.settings.rules
+        )
+        configured = configured._replace(settings=settings)
+    return AskedState(known, configured, "the files", GivenLoad())
+
+
+def _live(
+    flags: StateFlags, configure: "Configure", rules: "VersionRules | None", kubeconfig: str, *, given: bool
+) -> AskedState:
+    from podium.cli.in_charge import in_charge_at
+    from podium.cli.kubernetes_version import rules_at
+    from podium.cli.live_cluster import ask_cluster, cluster_access
+    from podium.whatif.sources import KnownState
+
+    access = cluster_access(flags.kubeconfig or kubeconfig or None, flags.context)
+    configured = configure(rules or rules_at(access))
+    registry = configured.registry
+    asides: list[str] = []
+    if not given:
+        found = in_charge_at(access, registry, configured.settings.rules, named=False)
+        if found is not None:
+            configured = configured._replace(settings=found.settings)
+            if found.missing:
+                asides.append(f"warning: its scheduler runs with {', '.join(found.missing)}: give them with --plugin")
+    objects, load, _last = ask_cluster(access, configured.settings, registry, lambda _objects: None, asides.append)
+    missing = [each.partition(" are left out")[0] for each in asides if " are left out" in each]
+    return AskedState(KnownState("live", list(objects), missing=missing), configured, "the cluster", load, asides)
+
+
+def read_questions(files: Sequence[str] | None) -> "Given":
+    """What the files of -f hold."""
+    from podium.cli.files import read_text
+    from podium.whatif.manifests import read_given
+
+    return read_given(read_text(file) for file in files or ())
+
+
+def say_asides(state: AskedState) -> None:
+    for aside in state.asides:
+        echo(aside, err=True)

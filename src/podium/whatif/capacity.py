@@ -1,0 +1,311 @@
+"""Counts how many pods of a template fit: they are placed one after another until the first finds no node.
+
+The engine caches the answers for pods of one signature, so that each further pod costs what its node's row costs. The
+bound is proven for pods that only amounts keep away: Σ over the nodes that take one of min over resources ⌊free ÷
+request⌋, and of the free pod slots.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from kubecel.quantity import MILLI, NANO, format_nano
+from podium.engine.decide import find_feasible
+from podium.engine.explain import Outcome
+from podium.engine.unblock import Remedy, remedies
+from podium.framework.cycle import Cycle
+from podium.framework.status import PluginError
+from podium.kube import Pod
+from podium.kube.pod_group import pod_group_key
+from podium.kube.requests import fit_requests
+from podium.kube.versions import Gate
+from podium.whatif.applying import NodeMaker, apply
+from podium.whatif.changes import Change
+from podium.whatif.fit import rules_of, shown_changes
+from podium.whatif.placements import Placement, Placer
+from podium.whatif.records import Record, RefusalRecord, RemedyRecord, refusal_records, remedy_records
+from podium.whatif.sandbox import Sandbox
+
+FULL: Final = "full"
+LIMIT: Final = "limit"
+QUOTA: Final = "quota"
+TOO_MANY_PODS: Final = "Too many pods"
+INSUFFICIENT: Final = "Insufficient "
+MOST: Final = 10_000_000
+MOST_REMEDIES: Final = 10
+SHOWN_REMEDIES: Final = 3
+
+
+@dataclass(frozen=True)
+class Template:
+    """A pod to be multiplied, and how many of it come in a turn of the mix."""
+
+    pod: Pod
+    share: int = 1
+
+    @property
+    def name(self) -> str:
+        return self.pod.name
+
+
+class TemplateRecord(Record, kw_only=True):
+    name: str
+    share: int = 1
+
+
+class CapacityQuestion(Record, kw_only=True):
+    """What was asked."""
+
+    templates: list[TemplateRecord]
+    limit: int | None
+    changes: list[dict[str, Any]] = msgspec.field(default_factory=list)
+
+
+class NodeShare(Record, kw_only=True):
+    """How many pods a node took, and what it has left."""
+
+    node: str
+    replicas: int
+    left_over: dict[str, str]
+
+
+class TemplateShare(Record, kw_only=True):
+    name: str
+    share: int
+    replicas: int
+
+
+class StopRecord(Record, kw_only=True):
+    """Why the next pod found no node; `first` is what binds first."""
+
+    message: str | None
+    reasons: list[RefusalRecord]
+    first: str
+
+
+class CapacityRecord(Record, kw_only=True):
+    """The answer of `podium capacity`."""
+
+    replicas: int
+    bound: int | None
+    reached: str
+    nodes: list[NodeShare]
+    templates: list[TemplateShare]
+    stop: StopRecord | None
+    one_more: list[RemedyRecord]
+
+
+@dataclass
+class CapacityAnswer:
+    """How many fit, where, and what stops the next one."""
+
+    templates: Sequence[Template]
+    limit: int | None
+    replicas: int
+    bound: int | None
+    reached: str
+    on: Counter[str]
+    of: list[int]
+    """Replicas of each template."""
+    left_over: dict[str, dict[str, str]]
+    stop: Placement | None = None
+    one_more: list[Remedy] = field(default_factory=list)
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    by_template: list[Counter[str]] = field(default_factory=list)
+
+    @property
+    def yes(self) -> bool:
+        """Whether as many fit as were asked for, or any at all."""
+        return self.replicas >= self.limit if self.limit is not None else self.replicas > 0
+
+    def question(self) -> CapacityQuestion:
+        templates = [TemplateRecord(name=each.name, share=each.share) for each in self.templates]
+        return CapacityQuestion(templates=templates, limit=self.limit, changes=self.changes)
+
+    def record(self) -> CapacityRecord:
+        shares = sorted(self.on.items(), key=lambda item: (-item[1], item[0]))
+        stop = self.stop
+        return CapacityRecord(
+            replicas=self.replicas,
+            bound=self.bound,
+            reached=self.reached,
+            nodes=[NodeShare(node=name, replicas=n, left_over=self.left_over[name]) for name, n in shares],
+            templates=[
+                TemplateShare(name=each.name, share=each.share, replicas=number)
+                for each, number in zip(self.templates, self.of, strict=True)
+            ],
+            stop=None
+            if stop is None
+            else StopRecord(message=stop.message, reasons=refusal_records(stop), first=what_binds(stop)),
+            one_more=remedy_records(self.one_more),
+        )
+
+
+def capacity(
+    sandbox: Sandbox,
+    templates: Sequence[Template],
+    changes: Sequence[Change] = (),
+    *,
+    limit: int | None = None,
+    others: Sequence[Any] = (),
+    with_pending: bool = False,
+    make: NodeMaker | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> CapacityAnswer:
+    """Place pods of the templates, in turn, until one finds no node or `limit` are placed; then take all back."""
+    with sandbox.trying():
+        applied = apply(sandbox, changes, make)
+        for each in others:
+            sandbox.set(each)
+        if with_pending:
+            placer = Placer(sandbox)
+            placer.place_all(placer.in_queue_order([*sandbox.pending(), *applied.unplaced]))
+        bound = upper_bound(sandbox, templates[0].pod) if len(templates) == 1 else None
+        answer = _fill(sandbox, templates, limit, bound, progress)
+        answer.changes = shown_changes(changes, applied)
+        for name in answer.on:
+            answer.left_over[name] = left_over(sandbox, name, [each.pod for each in templates])
+    return answer
+
+
+def _fill(
+    sandbox: Sandbox,
+    templates: Sequence[Template],
+    limit: int | None,
+    bound: int | None,
+    progress: Callable[[int], None] | None,
+) -> CapacityAnswer:
+    placer = Placer(sandbox, closely=False)
+    rules = rules_of(sandbox)
+    answer = CapacityAnswer(templates, limit, 0, bound, FULL, Counter(), [0] * len(templates), {})
+    answer.by_template = [Counter() for _ in templates]
+    turn = [number for number, each in enumerate(templates) for _ in range(each.share)]
+    most = MOST if limit is None else limit
+    while answer.replicas < most:
+        number = turn[answer.replicas % len(turn)]
+        pod = replica(templates[number].pod, answer.of[number])
+        if rules:
+            refusal = rules.refusal(pod)
+            if refusal is not None:
+                answer.reached, answer.stop = QUOTA, Placement(pod, message=refusal)
+                return answer
+        placement = placer.place(pod)
+        if not placement.fits:
+            answer.stop = _stop(sandbox, pod, placement)
+            answer.one_more = _one_more(sandbox, pod, placement)
+            return answer
+        assert placement.node is not None
+        answer.on[placement.node] += 1
+        answer.by_template[number][placement.node] += 1
+        answer.of[number] += 1
+        answer.replicas += 1
+        if progress is not None and not answer.replicas % 500:
+            progress(answer.replicas)
+    answer.reached = LIMIT
+    return answer
+
+
+def replica(template: Pod, number: int) -> Pod:
+    """One more pod of a template."""
+    name = f"{template.name}-{number}"
+    metadata = replace(template.metadata, name=name, uid=f"{template.namespace}/{name}")
+    return replace(template, metadata=metadata)
+
+
+def _stop(sandbox: Sandbox, pod: Pod, placement: Placement) -> Placement:
+    """The same failure, with the reasons."""
+    if placement.outcome is not Outcome.FITS_NOWHERE:
+        return placement
+    return Placer(sandbox, closely=True).place(pod)
+
+
+def _one_more(sandbox: Sandbox, pod: Pod, placement: Placement) -> list[Remedy]:
+    runtime = sandbox.engine.profiles.get(pod.spec.scheduler_name)
+    if runtime is None or placement.outcome is not Outcome.FITS_NOWHERE:
+        return []
+    return [
+        Remedy(each.node, [change.partition(" (asks for")[0] for change in each.changes])
+        for each in remedies(runtime, pod, sandbox.engine.sampling, MOST_REMEDIES)
+    ]
+
+
+def what_binds(stop: Placement) -> str:
+    """The resource that most nodes lack, else the plugin that refuses most nodes."""
+    short: Counter[str] = Counter()
+    for each in stop.reasons:
+        if each.reason.startswith(INSUFFICIENT):
+            short[each.reason.removeprefix(INSUFFICIENT)] += each.nodes
+        elif each.reason == TOO_MANY_PODS:
+            short["pods"] += each.nodes
+    others = Counter({each.plugin: 0 for each in stop.reasons if each.plugin})
+    for each in stop.reasons:
+        if each.plugin and each.plugin not in _STANDING and not each.reason.startswith((INSUFFICIENT, TOO_MANY_PODS)):
+            others[each.plugin] += each.nodes
+    if short and short.most_common(1)[0][1] >= max(others.values(), default=0):
+        return short.most_common(1)[0][0]
+    if any(others.values()):
+        return others.most_common(1)[0][0]
+    return next(iter(short or others), "quota" if stop.message else "")
+
+
+_STANDING: Final = frozenset({"TaintToleration", "NodeUnschedulable", "NodeAffinity", "NodeName"})
+"""What they refuse, they refuse from the first pod on."""
+
+
+def upper_bound(sandbox: Sandbox, pod: Pod) -> int | None:
+    """How many can fit at most; None for a pod that more than amounts may keep away."""
+    spec, runtime = pod.spec, sandbox.engine.profiles.get(pod.spec.scheduler_name)
+    affinity = spec.affinity
+    by_pods = affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
+    ports = any(port.host_port for each in (*spec.containers, *spec.init_containers) for port in each.ports)
+    grouped = pod_group_key(pod) is not None and Gate.GENERIC_WORKLOAD in sandbox.config.gates
+    if runtime is None or by_pods or ports or spec.topology_spread_constraints or spec.volumes or grouped:
+        return None
+    if spec.resource_claims or not len(sandbox.cluster.order.rows):
+        return None if spec.resource_claims else 0
+    cluster = sandbox.cluster
+    sampling = replace_sampling(sandbox)
+    try:
+        feasible = find_feasible(runtime, Cycle(pod, cluster), sampling).feasible
+    except PluginError:
+        return None
+    resources = cluster.resources
+    room = resources.allowed_pods[feasible] - resources.pod_count[feasible]
+    for name, wanted in fit_requests(pod).items():
+        if wanted:
+            free = resources.allocatable_of(name)[feasible] - resources.requested_of(name)[feasible]
+            room = room.clip(max=free // wanted)
+    return int(room.clip(min=0).sum())
+
+
+def replace_sampling(sandbox: Sandbox) -> Any:
+    """A sampling of all nodes that leaves the engine's own where it is."""
+    from podium.engine.sampling import Sampling
+
+    return Sampling(100, next_start=sandbox.engine.sampling.next_start)
+
+
+def left_over(sandbox: Sandbox, name: str, pods: Sequence[Pod]) -> dict[str, str]:
+    """What is free on a node: cpu, memory, pod slots, and what else the pods ask for."""
+    cluster = sandbox.cluster
+    row, resources = cluster.row_of[name], cluster.resources
+    asked = {resource: None for pod in pods for resource, amount in fit_requests(pod).items() if amount}
+    found = {}
+    for resource in dict.fromkeys(("cpu", "memory", *asked)):
+        free = int(resources.allocatable_of(resource)[row] - resources.requested_of(resource)[row])
+        found[resource] = amount_text(resource, free)
+    found["pods"] = str(int(resources.allowed_pods[row] - resources.pod_count[row]))
+    return found
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """An amount of a resource as Kubernetes writes it."""
+    if resource == "cpu":
+        return format_nano(amount * MILLI)
+    return format_nano(amount * NANO, binary=abs(amount) >= 1 << 10)

@@ -1,0 +1,186 @@
+"""Reads what a question is about: the pods of `-f`, and of the Deployments, StatefulSets, Jobs, … in it.
+
+A workload stands for its pods. Of one that the cluster has already, pods of the same template stay where they are, and
+those that are missing are asked about; of another template, all are, and the old ones are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from podium.engine.explain import with_uid
+from podium.kube import Pod, ReplicaSet, StatefulSet
+from podium.kube.admission import as_admitted, with_claims_made
+from podium.kube.decode import KINDS, decode_documents
+from podium.kube.workload import WORKLOAD_KINDS, Workload
+from podium.whatif.applying import belongs_to
+from podium.whatif.patterns import QuestionError
+from podium.whatif.sandbox import Sandbox
+from podium.workloads import daemon_sets
+from podium.workloads.templates import WorkloadError, desired, make_pods, named, template_of
+
+READ: Final = {**KINDS, **WORKLOAD_KINDS}
+
+
+@dataclass
+class Given:
+    """What the files of `-f` hold."""
+
+    pods: list[Pod] = field(default_factory=list)
+    workloads: list[Workload] = field(default_factory=list)
+    others: list[Any] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.pods or self.workloads)
+
+    def templates(self) -> int:
+        """How many different pods are asked about."""
+        return len(self.pods) + sum(each.kind != "PodTemplate" for each in self.workloads)
+
+
+@dataclass
+class Wanted:
+    """The pods to judge, those that are there already, and what is set beside them."""
+
+    pods: list[Pod] = field(default_factory=list)
+    standing: list[Pod] = field(default_factory=list)
+    others: list[Any] = field(default_factory=list)
+
+
+def read_given(texts: Iterable[tuple[str, str]]) -> Given:
+    """What is in these texts, each with the name of its file; raises DecodeError and QuestionError."""
+    given = Given()
+    for text, source in texts:
+        decoded = decode_documents(text, source, READ)
+        found: list[Any] = list(decoded.objects)
+        for each in found:
+            if isinstance(each, Pod):
+                given.pods.append(each)
+            elif isinstance(each, Workload):
+                given.workloads.append(each)
+            else:
+                given.others.append(each)
+        if not found:
+            held = ", ".join(sorted(decoded.skipped)) or "nothing"
+            raise QuestionError(
+                f"{source}: no pod in it, only {held}; give a Pod, or what makes pods, such as a Deployment"
+            )
+    buffers = {each.spec.pod_template_ref.name for each in given.workloads if each.spec.pod_template_ref is not None}
+    lone = [each for each in given.workloads if each.kind == "PodTemplate" and each.name not in buffers]
+    given.workloads = [each for each in given.workloads if each.kind != "PodTemplate"] + lone
+    return given
+
+
+def template_pod(given: Given, known: Sequence[Any], origin: str) -> tuple[Pod, list[Any]]:
+    """The one pod that a template stands for, and the objects that count beside it."""
+    if given.pods:
+        pod, others = given.pods[0], given.others
+    else:
+        made = make_pods(given.workloads[0], 1, given.workloads)
+        pod, others = made.pods[0], [*given.others, *made.others]
+    completed = as_admitted([pod], [*others, *known], origin)[0]
+    assert isinstance(completed, Pod)
+    return with_uid(_unbound(completed)), others
+
+
+def wanted(sandbox: Sandbox, given: Given, replicas: int | None, origin: str) -> Wanted:
+    """The pods that are asked about, given what the cluster has; old ones of another template are taken away."""
+    found = Wanted(others=list(given.others))
+    for pod in given.pods:
+        count = 1 if replicas is None else replicas
+        pods = [pod] if count == 1 else [_numbered(pod, number) for number in range(count)]
+        for each in pods:
+            known = next((one for one in _everyone(sandbox) if one.key == each.key), None)
+            if known is not None:
+                sandbox.remove_pod(known)
+        found.pods += pods
+    for workload in given.workloads:
+        _add_workload(sandbox, workload, given, replicas, found)
+    known_objects = [*_known(sandbox), *found.others]
+    completed = as_admitted(found.pods, known_objects, origin)
+    completed = with_claims_made(completed, known_objects)
+    found.pods = [with_uid(_unbound(each)) for each in completed if isinstance(each, Pod)]
+    found.others += [each for each in completed if not isinstance(each, Pod)]
+    return found
+
+
+def _unbound(pod: Pod) -> Pod:
+    from podium.engine.explain import as_unbound
+
+    return as_unbound(pod)
+
+
+def _add_workload(sandbox: Sandbox, workload: Workload, given: Given, replicas: int | None, found: Wanted) -> None:
+    existing = [
+        pod
+        for pod in _everyone(sandbox)
+        if pod.namespace == workload.namespace and belongs_to(pod, workload.kind, workload.name) and not pod.terminating
+    ]
+    if workload.kind == "DaemonSet":
+        _add_daemon_set(sandbox, workload, existing, found)
+        return
+    count = desired(workload) if replicas is None else replicas
+    template = template_of(workload, given.workloads)
+    same = [pod for pod in existing if _alike(pod, template.spec)]
+    for pod in existing:
+        if pod not in same:
+            sandbox.remove_pod(pod)
+    standing = [pod for pod in same if pod.node_name][:count]
+    for pod in same:
+        if not pod.node_name:
+            sandbox.remove_pod(pod)
+    taken = {pod.name for pod in standing}
+    made = make_pods(workload, count + len(taken), given.workloads)
+    if same and workload.kind in ("Deployment", "ReplicaSet", "StatefulSet"):  # spreading goes by what owns them
+        made.others[:] = [each for each in made.others if not isinstance(each, ReplicaSet | StatefulSet)]
+        owners, labels = same[0].metadata.owner_references, same[0].labels
+        pods = [replace(pod, metadata=replace(pod.metadata, owner_references=owners)) for pod in made.pods]
+        if workload.kind == "Deployment":
+            pods = [replace(pod, metadata=replace(pod.metadata, labels=labels)) for pod in pods]
+        made = made._replace(pods=pods)
+    found.pods += [pod for pod in made.pods if pod.name not in taken][: count - len(standing)]
+    found.standing += standing
+    found.others += made.others
+
+
+def _add_daemon_set(sandbox: Sandbox, workload: Workload, existing: Sequence[Pod], found: Wanted) -> None:
+    """One pod for every node that takes it; those of the set that run are replaced."""
+    for pod in existing:
+        sandbox.remove_pod(pod)
+    made = make_pods(workload, 1)
+    pod = replace(made.pods[0], spec=daemon_sets.tolerant(made.pods[0].spec))
+    for node in sandbox.nodes():
+        if daemon_sets.runs_on(pod, node):
+            metadata = replace(pod.metadata, name=f"{workload.name}-{node.name}")
+            found.pods.append(replace(pod, metadata=metadata, spec=daemon_sets.pinned(pod.spec, node.name)))
+    if not found.pods:
+        raise WorkloadError(f"{named(workload)}: no node takes its pods; look at its tolerations and its node selector")
+
+
+def _alike(pod: Pod, spec: Any) -> bool:
+    """Whether scheduling sees no difference between a pod and a template, but for what admission adds."""
+    mine = pod.spec
+    return (
+        [(each.resources.requests, each.ports) for each in mine.containers]
+        == [({**each.resources.limits, **each.resources.requests}, each.ports) for each in spec.containers]
+        and (mine.node_selector, mine.affinity, mine.topology_spread_constraints)
+        == (spec.node_selector, spec.affinity, spec.topology_spread_constraints)
+        and set(spec.tolerations) <= set(mine.tolerations)
+    )
+
+
+def _numbered(pod: Pod, number: int) -> Pod:
+    return replace(pod, metadata=replace(pod.metadata, name=f"{pod.name}-{number}", uid=""))
+
+
+def _everyone(sandbox: Sandbox) -> list[Pod]:
+    return [*(placed.pod for placed in sandbox.cluster.pods.values()), *sandbox.cluster.objects.pending_pods]
+
+
+def _known(sandbox: Sandbox) -> list[Any]:
+    objects = sandbox.cluster.objects
+    return [*objects.priority_classes, *objects.resource_claims]
