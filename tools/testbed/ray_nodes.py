@@ -39,7 +39,7 @@ def ray_environment() -> Path:
             shutil.rmtree(target, ignore_errors=True)
             subprocess.run([sys.executable, "-m", "venv", "--without-pip", target], check=True)
             uv = Path(sys.executable).parent / "uv"
-            command = [uv, "pip", "install", "-q", "--python", target / "bin" / "python", *RAY, *pins]
+            command: list[str | Path] = [uv, "pip", "install", "-q", "--python", target / "bin" / "python", *RAY, *pins]
             made = subprocess.run(command, capture_output=True, text=True, check=False)
             if made.returncode:
                 reason = " ".join(made.stderr.split()[-30:])
