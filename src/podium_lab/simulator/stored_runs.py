@@ -13,7 +13,7 @@ from podium_lab.units.store import UnitStore, result_name
 from podium_lab.units.unit import Unit
 
 MOST_BYTES = 128 << 20
-"""Bytes of runs in memory at a time, as far as they can be told from what was stored."""
+"""Bytes of runs in memory at a time, estimated from what was stored."""
 OBJECTS = 4_000
 """Bytes that the objects of a run take beside its numbers."""
 
