@@ -31,6 +31,7 @@ PACKAGES: tuple[Package, ...] = (
         custom_resources=(),
         shadow_logs=(),
         api_rules=("podium_cluster.apiserver.object_rules:refused",),
+        dashboard="",
     ),
     Package(
         name="podium",
@@ -283,6 +284,25 @@ PACKAGES: tuple[Package, ...] = (
         custom_resources=(),
         shadow_logs=(),
         api_rules=(),
+        dashboard="",
+    ),
+    Package(
+        name="podium_dashboard",
+        commands=(
+            CommandEntry(
+                words="dashboard",
+                target="podium_dashboard.cli.dashboard:dashboard",
+                heading="TRY",
+                summary="Show a dump of a cluster in a browser: where pods are and why, and why others are nowhere",
+            ),
+        ),
+        plugins=(),
+        agents=(),
+        controllers=(),
+        custom_resources=(),
+        shadow_logs=(),
+        api_rules=(),
+        dashboard="podium_dashboard.server:DashboardServer",
     ),
     Package(
         name="podium_plugins",
@@ -515,6 +535,7 @@ PACKAGES: tuple[Package, ...] = (
         custom_resources=("podium_plugins.crds",),
         shadow_logs=(),
         api_rules=(),
+        dashboard="",
     ),
     Package(
         name="podium_lab",
@@ -588,5 +609,6 @@ PACKAGES: tuple[Package, ...] = (
         custom_resources=(),
         shadow_logs=("podium_lab.cli.policy:show_shadow_log",),
         api_rules=(),
+        dashboard="",
     ),
 )
