@@ -189,9 +189,11 @@ function Fit({ answered }: { answered: Answered<FitRecord> }) {
   return (
     <>
       <div class="tiles">
-        {Object.entries(answer.summary).map(([verdict, number]) => (
-          <Tile key={verdict} label={words(verdict)} value={grouped(number)} />
-        ))}
+        {Object.entries(answer.summary)
+          .filter(([, number]) => number > 0)
+          .map(([verdict, number]) => (
+            <Tile key={verdict} label={words(verdict)} value={grouped(number)} />
+          ))}
         {answer.rounds !== undefined && <Tile label="rounds that budgets force" value={grouped(answer.rounds)} />}
       </div>
       {answer.drained !== undefined && (
