@@ -55,6 +55,12 @@ PACKAGES: tuple[Package, ...] = (
                 summary="Say how many pods of a template fit, on which nodes, and what binds first",
             ),
             CommandEntry(
+                words="mcp",
+                target="podium.cli.mcp:mcp",
+                heading="TRY",
+                summary="Serve explain, whatif and capacity to a program over standard input and output (Model Context Protocol)",
+            ),
+            CommandEntry(
                 words="queue",
                 target="podium.cli.queue:queue",
                 heading="TRY",

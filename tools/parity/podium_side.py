@@ -18,10 +18,10 @@ from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.kube import KINDS, KubeObject, Node, Pod, decode_json
 from podium.kube.claim_status import claims_of_pod
+from podium.kube.versions import KNOWN
 from podium.placement.devices import allocate
 from podium.placement.devices.uses import uses_of
 from podium.plugins import load_registry
-from tools.kit.real_rules import REAL_RULES
 from tools.parity.case import Case, without_chance
 from tools.parity.dice import Obj
 
@@ -52,7 +52,7 @@ class Answer:
 def decide(case: Case) -> Answer:
     pod = _decode(case.pod)
     assert isinstance(pod, Pod)
-    config = _config(yaml.safe_dump(case.config))
+    config = _config(yaml.safe_dump(case.config), case.kubernetes)
     objects = [_decode(each) for each in case.objects]
     explanation = (
         _explain_from(case.start_index, objects, pod, config)
@@ -70,14 +70,14 @@ def decide(case: Case) -> Answer:
         devices=[
             _device(use) for each in explanation.nodes if each.name == case.decision.node for use in each.devices or ()
         ],
-        allocations=_allocations(case, objects, pod) if case.decision.allocations else {},
+        allocations=_allocations(case, objects, pod, config) if case.decision.allocations else {},
     )
 
 
-def _allocations(case: Case, objects: list[KubeObject], pod: Pod) -> dict[str, Obj]:
+def _allocations(case: Case, objects: list[KubeObject], pod: Pod, config: SchedulerConfig) -> dict[str, Obj]:
     """What claims get on the node that kube-scheduler chose, asked of the allocator itself."""
     cluster = engine.build_cluster(objects, pod, set(), Nominator())
-    uses = uses_of(cluster.objects)
+    uses = uses_of(cluster.objects, config.rules.devices)
     named = claims_of_pod(pod, cluster.objects.resource_claims.get)
     missing = [claim for claim in named if claim.status.allocation is None]
     (node,) = [each for each in objects if isinstance(each, Node) and each.name == case.decision.node]
@@ -114,7 +114,7 @@ def _explain_from(start: int, objects: list[KubeObject], pod: Pod, config: Sched
     assert profile is not None
     nominator = Nominator()
     served = {each.scheduler_name for each in config.profiles}
-    cluster = engine.build_cluster(objects, pod, served, nominator)
+    cluster = engine.build_cluster(objects, pod, served, nominator, config.rules)
     handle = Handle(
         Driver(clock=SystemClock(), writer=engine.Unwritten(), rng=random.Random(0)),
         EngineState(cluster=cluster, nominator=nominator),
@@ -129,8 +129,8 @@ def _decode(obj: Obj) -> KubeObject:
 
 
 @cache
-def _config(text: str) -> SchedulerConfig:
-    return load_config(text, "config.yaml", load_registry(), REAL_RULES).config
+def _config(text: str, kubernetes: str) -> SchedulerConfig:
+    return load_config(text, "config.yaml", load_registry(), KNOWN[kubernetes]).config
 
 
 def _device(use: dict[str, str]) -> str:

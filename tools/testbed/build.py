@@ -28,7 +28,7 @@ from tools.testbed.availability import TestbedUnavailable
 
 # The minors that Podium decides like, and the release of each that it is compared with. One folder each:
 # `python -m tools.testbed.pin VERSION` writes it. Tests run on the first, unless $KUBERNETES names another.
-KUBERNETES = {"1.36": "v1.36.4", "1.37": "v1.37.1", "1.35": "v1.35.4"}
+KUBERNETES = {"1.37": "v1.37.1", "1.36": "v1.36.4", "1.35": "v1.35.4"}
 MINOR = os.environ.get("KUBERNETES") or next(iter(KUBERNETES))
 if MINOR not in KUBERNETES:
     raise SystemExit(f"KUBERNETES={MINOR}: the test bed has {', '.join(KUBERNETES)}; write one of them")

@@ -32,7 +32,7 @@ from podium_lab.model_score.channel import ServerAccess
 from podium_lab.model_score.in_process import FileModel
 from podium_lab.model_score.model_score_metrics import model_score_metrics
 from podium_lab.model_score.open_inference import OpenInferenceModel
-from podium_lab.model_score.outcomes import Outcomes
+from podium_lab.model_score.outcomes import DecisionFates, Outcomes
 from podium_lab.model_score.podium_protocol import PodiumModel
 from podium_lab.model_score.question import ModelError, ModelQuestion, ScoringModel
 from podium_lab.model_score.suggestions import SuggestionsModel
@@ -60,13 +60,12 @@ class ModelScore(Plugin):
         self._model = None if args.mode == "off" else model_of(args, handle)
         tells = args.protocol == "podium" and args.mode != "off"
         self.outcomes = Outcomes(access_of(args)) if tells else None
-        self._followed: dict[str, str] = {}
-        """Decisions whose pods are bound, by uid: the agent learns how they fare."""
+        self.fates = None if self.outcomes is None else DecisionFates(self.outcomes, handle.clock)
         self._questions = 0
         self.not_reproducible: str | None = None
         """Why a simulation with this plugin can't be repeated."""
         if self._model is not None:
-            self._model.prepare()
+            handle.launch(_prepared(self._model))  # only where pods will be scheduled
 
     def answer_key(self, pod: Pod) -> Hashable:
         return None  # what a model says of a node depends on the others
@@ -139,7 +138,8 @@ class ModelScore(Plugin):
         except Exception as error:  # a mistake in the model must not cost a placement: the heuristic decides
             self._model.close()
             return None, self._failed("exception", error)
-        cycle.data[f"{NAME}.decision"] = question.decision
+        if self.fates is not None:
+            self.fates.decided(cycle.pod, question.decision)
         return scores, ""
 
     def _failed(self, reason: str, error: Exception) -> str:
@@ -175,41 +175,22 @@ class ModelScore(Plugin):
         return None
 
     def unreserve(self, cycle: Cycle, node_name: str) -> None:
-        self._tell(cycle, "failed", node_name)
-
-    def post_bind(self, cycle: Cycle, node_name: str) -> None:
-        decision = self._tell(cycle, "bound", node_name)
-        if decision and len(self._followed) < MOST_FOLLOWED:
-            self._followed[cycle.pod.uid] = decision
-
-    def _tell(self, cycle: Cycle, outcome: str, node_name: str) -> str:
-        decision: str = cycle.data.get(f"{NAME}.decision", "")
-        if self.outcomes is not None and decision:
-            self.outcomes.add(decision, outcome, cycle.pod.key, node_name, self.handle.clock.now())
-        return decision
+        if self.fates is not None:
+            self.fates.failed(cycle.pod, node_name)
 
     def observe(self, resource: str, before: Any, after: Any) -> None:
-        """Tell the agent that a pod it placed runs, or is gone."""
+        """Count a pod that is new; let the agent know that one it placed is bound, runs, or is gone."""
         if resource != Resource.POD:
             return
         if before is None and isinstance(after, Pod):
             self._arrays.saw(after)
-        if self.outcomes is None or not self._followed:
-            return
-        pod = after if isinstance(after, Pod) else before
-        decision = self._followed.get(pod.uid) if isinstance(pod, Pod) else None
-        if decision is None:
-            return
-        now = self.handle.clock.now()
-        if after is None or pod.finished:
-            del self._followed[pod.uid]
-            self.outcomes.add(decision, "gone", pod.key, pod.node_name, now, pod.status.phase)
-        elif pod.status.phase == "Running" and (before is None or before.status.phase != "Running"):
-            self.outcomes.add(decision, "running", pod.key, pod.node_name, now)
+        if self.fates is not None:
+            self.fates.saw(before, after)
 
 
-MOST_FOLLOWED = 200_000
-"""Bound pods whose fate the agent learns."""
+async def _prepared(model: ScoringModel) -> None:
+    """Connect to the server and check its model, so that the first decision need not wait for that."""
+    model.prepare()
 
 
 def access_of(args: ModelScoreArgs) -> ServerAccess:

@@ -289,10 +289,14 @@ def test_outcomes_are_told_at_least_once_and_in_order(server: ModelServer, monke
     place(found, 2)
     outcomes = plugin_of(found).outcomes
     assert outcomes is not None
+    for i in range(2):
+        pod = make_pod(f"p{i}", node="n0", status={"phase": "Running"})
+        found.intake.set(pod)
+        found.intake.delete(pod)
     assert outcomes.flush(20.0)
     told = [(each["decisionId"], each["outcome"], each["node"]) for each in server.outcomes]
     ids = [each["decisionId"] for each in server.questions]
-    assert told == [(ids[0], "bound", "n0"), (ids[1], "bound", "n0")]
+    assert told == [(id, outcome, "n0") for id in ids for outcome in ("bound", "running", "gone")]
 
 
 def test_explain_says_who_decided_and_sends_no_outcome(server: ModelServer) -> None:
