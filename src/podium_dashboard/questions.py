@@ -29,7 +29,7 @@ MOST_REPLICAS: Final = 10_000
 """Pods that a count stops at: it shall not keep a thread busy for long."""
 
 
-class Question(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+class PanelQuestion(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """What the panel sends."""
 
     changes: list[Any] = []
@@ -39,15 +39,15 @@ class Question(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     preempt: bool = False
 
 
-def read_question(body: bytes) -> Question:
+def read_question(body: bytes) -> PanelQuestion:
     """The question in a request; raises RefusedError."""
     try:
-        return msgspec.json.decode(body, type=Question)
+        return msgspec.json.decode(body, type=PanelQuestion)
     except (msgspec.DecodeError, RecursionError) as error:
         raise RefusedError(400, f"the question cannot be read: {error}") from None
 
 
-def whatif_answer(known: Known, question: Question, source: str) -> dict[str, Any]:
+def whatif_answer(known: Known, question: PanelQuestion, source: str) -> dict[str, Any]:
     """What `podium whatif -o json` prints; raises RefusedError. It takes a while, so call it in a thread."""
     try:
         changes, given = _changes(question), _given(question)
@@ -59,7 +59,7 @@ def whatif_answer(known: Known, question: Question, source: str) -> dict[str, An
     return document("whatif", _state(known, source), answer.question(), answer.record())
 
 
-def capacity_answer(known: Known, question: Question, source: str) -> dict[str, Any]:
+def capacity_answer(known: Known, question: PanelQuestion, source: str) -> dict[str, Any]:
     """What `podium capacity -o json` prints; raises RefusedError."""
     try:
         changes, given = _changes(question), _given(question)
@@ -77,7 +77,7 @@ def _sandbox(known: Known) -> Sandbox:
     return Sandbox(as_admitted(known.objects, (), ORIGIN), known.config, known.registry, load=load_of(known))
 
 
-def _changes(question: Question) -> list[Change]:
+def _changes(question: PanelQuestion) -> list[Change]:
     if not question.changes:
         return []
     changes = read_changes(msgspec.json.encode({"changes": question.changes}).decode(), "the question")
@@ -87,7 +87,7 @@ def _changes(question: Question) -> list[Change]:
     return changes
 
 
-def _given(question: Question) -> Given | None:
+def _given(question: PanelQuestion) -> Given | None:
     return read_given([(question.manifests, "the manifests")]) if question.manifests.strip() else None
 
 

@@ -64,7 +64,7 @@ def dashboard(
         feature_gates=feature_gates,
         kubernetes_version=kubernetes_version,
     )
-    asked = load_state(flags)
+    state = load_state(flags)
     say_asides(state)
     view = view_of_objects(state.known.objects, *state.configured)
     words = [word for file in cluster for word in ("--from", file)] + (["--config", config] if config else [])
