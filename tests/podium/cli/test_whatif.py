@@ -112,10 +112,23 @@ def test_fewer_than_were_asked_for_ends_with_one(tmp_path: Path) -> None:
     file = write(tmp_path, "pod.yaml", pod("cap", spec=requesting("500m")))
     assert podium("capacity", "-f", file, "--from", SAMPLE, "--replicas", "10").code == 0
     assert podium("capacity", "-f", file, "--from", SAMPLE, "--replicas", "99").code == 1
-    never = write(tmp_path, "never.yaml", pod("cap", spec=requesting("1", "nodeSelector: {no: such}")))
+    never = write(tmp_path, "never.yaml", pod("cap", spec=requesting("1", "nodeSelector: {tier: none}")))
     found = answer("capacity", "-f", never, "--from", SAMPLE, code=1)["answer"]
     assert found["replicas"] == 0
     assert "didn't match Pod's node affinity/selector" in found["stop"]["message"]
+    assert found["stop"]["notes"] == ["no node has the label tier=none of its node selector"]
+    (blocked,) = answer("whatif", "-f", never, "--from", SAMPLE, code=1)["answer"]["pods"]
+    assert blocked["notes"] == ["no node has the label tier=none of its node selector"]
+
+
+def test_a_daemon_set_has_one_pod_on_each_node_that_takes_it(tmp_path: Path) -> None:
+    template = {"metadata": {"labels": {"app": "agent"}}, "spec": {"containers": [{"name": "c", "image": "agent"}]}}
+    spec = {"selector": {"matchLabels": {"app": "agent"}}, "template": template}
+    whole = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent"}, "spec": spec}
+    file = write(tmp_path, "agent.yaml", json.dumps(whole))
+    found = answer("capacity", "-f", file, "--from", SAMPLE)["answer"]
+    assert (found["replicas"], {each["replicas"] for each in found["nodes"]}) == (7, {1})
+    assert answer("whatif", "-f", file, "--from", SAMPLE)["answer"]["summary"]["fits"] == 7
 
 
 def test_a_mix_comes_in_its_proportion(tmp_path: Path) -> None:

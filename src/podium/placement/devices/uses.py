@@ -97,7 +97,8 @@ class DeviceUses:
         """The extended resources that device classes stand behind."""
         self._claims = objects.resource_claims
         self._claims.follow(self._claim_changed)
-        self._classes.follow(self.resources.class_changed)
+        if rules.extended_resources:
+            self._classes.follow(self.resources.class_changed)
 
     @property
     def inventory(self) -> DeviceInventory:
