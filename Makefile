@@ -25,11 +25,14 @@ READY := $(VENV)/.ready
 ENGINE ?= podman
 BASE ?= docker.io/library/python:3.13-slim
 
-.PHONY: help demo docs image quick test integration lint format testbed unit doctest near real components \
+.PHONY: help dashboard demo docs image quick test integration lint format testbed unit doctest near real components \
 	python313 parity cel fuzz lock clean release
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+dashboard: ## Build the dashboard's page from web/ into src/podium_dashboard/static; needs Node 20.19 or newer
+	cd web && npm ci --ignore-scripts --no-audit --no-fund && npx vite build
 
 demo: $(READY) ## A cluster in one process: see pods placed, and why one is not
 	@$(BIN)/python -m podium up --demo --port $(PORT)

@@ -1,6 +1,6 @@
 """Runs a package's tests with only the packages that it may import: the others are not in the environment.
 
-    python -m tools.alone                  # kubecel, podium, podium_plugins, podium_cluster, podium_lab in turn
+    python -m tools.alone                  # all packages in turn
     python -m tools.alone kubecel -- -x    # one of them; what follows -- is for pytest
 
 `tools` is always there, because tests share its kit; the kit imports only `podium` at module level.
@@ -21,6 +21,7 @@ MAY_IMPORT: Final = {
     "podium": ("kubecel",),
     "podium_plugins": ("kubecel", "podium"),
     "podium_cluster": ("kubecel", "podium"),
+    "podium_dashboard": ("kubecel", "podium"),
     "podium_lab": ("kubecel", "podium", "podium_plugins"),
 }
 """As in the contracts of pyproject.toml; a package may also use what those that it imports import."""

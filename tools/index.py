@@ -15,7 +15,7 @@ from typing import Final
 from podium.cli.commands import command_of, summary
 from podium.packages import Package, load
 
-ORDER: Final = ("podium_cluster", "podium", "podium_plugins", "podium_lab")
+ORDER: Final = ("podium_cluster", "podium", "podium_dashboard", "podium_plugins", "podium_lab")
 """In which commands of one heading are listed."""
 INDEX: Final = Path(__file__).parents[1] / "src/podium/index.py"
 ABOUT: Final = '"""Lists what our packages bring. Written by `python -m tools.index` from their records; not edited."""'

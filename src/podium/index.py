@@ -31,6 +31,7 @@ PACKAGES: tuple[Package, ...] = (
         custom_resources=(),
         shadow_logs=(),
         api_rules=("podium_cluster.apiserver.object_rules:refused",),
+        dashboard="",
     ),
     Package(
         name="podium",
@@ -52,6 +53,12 @@ PACKAGES: tuple[Package, ...] = (
                 target="podium.cli.capacity:capacity",
                 heading="TRY",
                 summary="Say how many pods of a template fit, on which nodes, and what binds first",
+            ),
+            CommandEntry(
+                words="mcp",
+                target="podium.cli.mcp:mcp",
+                heading="TRY",
+                summary="Serve explain, whatif and capacity to a program over standard input and output (Model Context Protocol)",
             ),
             CommandEntry(
                 words="queue",
@@ -283,6 +290,25 @@ PACKAGES: tuple[Package, ...] = (
         custom_resources=(),
         shadow_logs=(),
         api_rules=(),
+        dashboard="",
+    ),
+    Package(
+        name="podium_dashboard",
+        commands=(
+            CommandEntry(
+                words="dashboard",
+                target="podium_dashboard.cli.dashboard:dashboard",
+                heading="TRY",
+                summary="Show a dump of a cluster in a browser: where pods are and why, and why others are nowhere",
+            ),
+        ),
+        plugins=(),
+        agents=(),
+        controllers=(),
+        custom_resources=(),
+        shadow_logs=(),
+        api_rules=(),
+        dashboard="podium_dashboard.server:DashboardServer",
     ),
     Package(
         name="podium_plugins",
@@ -515,6 +541,7 @@ PACKAGES: tuple[Package, ...] = (
         custom_resources=("podium_plugins.crds",),
         shadow_logs=(),
         api_rules=(),
+        dashboard="",
     ),
     Package(
         name="podium_lab",
@@ -588,5 +615,6 @@ PACKAGES: tuple[Package, ...] = (
         custom_resources=(),
         shadow_logs=("podium_lab.cli.policy:show_shadow_log",),
         api_rules=(),
+        dashboard="",
     ),
 )

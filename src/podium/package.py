@@ -8,6 +8,7 @@ PACKAGE = Package(
         CommandEntry("explain", "podium.cli.explain:explain", "TRY"),
         CommandEntry("whatif", "podium.cli.whatif:whatif", "TRY"),
         CommandEntry("capacity", "podium.cli.capacity:capacity", "TRY"),
+        CommandEntry("mcp", "podium.cli.mcp:mcp", "TRY"),
         CommandEntry("queue", "podium.cli.queue:queue", "TRY"),
         CommandEntry("examples", "podium.cli.examples:app", "TRY"),
         CommandEntry("run", "podium.cli.run:run", "CLUSTER"),

@@ -54,6 +54,8 @@ class Package(NamedTuple):
     """Functions that sum up the log of a plugin with a shadow mode of its own, for `podium shadow report`."""
     api_rules: tuple[str, ...] = ()
     """Functions that say what kube-apiserver would refuse of an object, or warn of."""
+    dashboard: str = ""
+    """What makes a dashboard of a `podium.run.dashboard.DashboardSource`."""
 
 
 @cache
@@ -104,6 +106,11 @@ def shadow_logs() -> list[str]:
 def api_rules() -> list[str]:
     """Where the functions are that say what kube-apiserver would refuse."""
     return [target for package in packages() for target in package.api_rules]
+
+
+def dashboard() -> str:
+    """Where what makes a dashboard is; "" where no package brings one."""
+    return next((package.dashboard for package in packages() if package.dashboard), "")
 
 
 def version() -> str:

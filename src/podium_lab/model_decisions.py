@@ -67,7 +67,7 @@ def share_errors(name: str, value: float, path: FieldPath) -> Iterator[FieldErro
         yield FieldError.invalid(path.child(name), value, "must be between 0 and 1")
 
 
-class TrialSettings(NamedTuple):
+class ModelTrialSettings(NamedTuple):
     """What the arguments of a plugin say about its model."""
 
     mode: str
@@ -80,7 +80,7 @@ class TrialSettings(NamedTuple):
 class ModelDecisions:
     """Who decided about each pod, and how the model does."""
 
-    def __init__(self, plugin: str, settings: TrialSettings, handle: Handle) -> None:
+    def __init__(self, plugin: str, settings: ModelTrialSettings, handle: Handle) -> None:
         self.guard = ModelGuard(settings.deadline)
         self.health = ModelHealth(settings.most_bad)
         self.log = DecisionLog(settings.log) if settings.log else None
@@ -161,7 +161,7 @@ class ModelDecisions:
         return found
 
     def placed(self, pod: Pod, node_name: str) -> None:
-        """Log where the pod goes; with one feasible node nobody was asked."""
+        """Log where the pod goes; with one feasible node no model was asked."""
         if self.log is not None:
             uid, reason = self.last
             self.log.decided(pod, node_name, reason if uid == pod.uid else "single")

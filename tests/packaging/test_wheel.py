@@ -31,7 +31,8 @@ def test_the_wheel_has_types_samples_definitions_and_policies(wheel: Path) -> No
     examples = {str(file.relative_to(ROOT)) for file in (ROOT / "examples").rglob("*") if file.is_file()}
     assert {f"podium/{name}" for name in examples} == {name for name in names if name.startswith("podium/examples/")}
     packages = {name.partition("/")[0] for name in names if ".dist-info" not in name}
-    assert packages == {"kubecel", "podium", "podium_cluster", "podium_lab", "podium_plugins"}
+    assert packages == {"kubecel", "podium", "podium_cluster", "podium_dashboard", "podium_lab", "podium_plugins"}
+    assert {"podium_dashboard/static/index.html", "podium_dashboard/static/licences.txt"} <= names
 
 
 def test_wheels_from_the_sdist_and_from_the_repository_are_the_same(

@@ -113,7 +113,7 @@ def build_module(module: Module) -> Path:
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _only_one_process(target.with_suffix(".lock")):
+    with only_one_process(target.with_suffix(".lock")):
         if not target.is_dir():  # another process may have finished it while this one waited
             _build_into(target, go, source, module)
     return target
@@ -197,7 +197,8 @@ def go_command() -> str:
 
 
 @contextmanager
-def _only_one_process(lock: Path) -> Iterator[None]:
+def only_one_process(lock: Path) -> Iterator[None]:
+    """Hold a lock while something is built; a second process waits for the first."""
     with lock.open("w") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

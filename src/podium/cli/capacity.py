@@ -82,7 +82,7 @@ def capacity(
 
     Example: podium capacity --like shop/web-1 --from cluster.json -o json
     """
-    from podium.cli.state_source import read_asked_state, say_asides
+    from podium.cli.state_source import node_maker, read_asked_state, read_catalogs, say_asides
     from podium.whatif.capacity import CapacityQuestion, CapacityRecord
     from podium.whatif.capacity import capacity as count
     from podium.whatif.changes import RemoveNodes
@@ -109,7 +109,7 @@ def capacity(
             limit=replicas,
             others=others,
             with_pending=with_pending,
-            make=_catalog(changes.catalog),
+            make=node_maker(read_catalogs(changes.catalog)),
             progress=lambda done: report(f"{done} pods placed", done),
         )
     say_asides(asked)
@@ -133,10 +133,6 @@ def _one_source(given: dict[str, Any]) -> None:
         what = f"{' and '.join(named)} are given: give one of them" if named else "no pod is given"
         how = "write -f pod.yaml, --mix 3:web.yaml --mix 1:db.yaml, --like NS/POD or --namespace-max NS"
         raise InputError(f"{what}; {how}")
-
-
-def _catalog(file: str | None) -> Any:
-    return None
 
 
 def _templates(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.cli.console import echo
+from podium.cli.console import echo, echo_json
 from podium.cli.errors import ANSWER_IS_NO, InputError, sentence_for
 from podium.cli.options import (
     ContextOption,
@@ -73,6 +73,9 @@ def explain(
     parity: Annotated[
         bool, typer.Option("--parity", help="Stop looking for nodes where kube-scheduler would (from 100 nodes on).")
     ] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of the answer, and nothing else.")
+    ] = False,
     output: Annotated[Output, typer.Option("-o", "--output", help="How to print the answer.")] = Output.TABLE,
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Also say what was skipped in the files, and where plugins failed.")
@@ -93,6 +96,11 @@ def explain(
     from podium.cli.judging import ExplainOptions, of_cluster, of_files
     from podium.cli.kubernetes_version import first_for_some_minor, given_rules
 
+    if schema:
+        from podium.whatif.explain_document import explain_schema
+
+        echo_json(explain_schema())
+        return
     if cluster and (kubeconfig or context or scheduler):
         other = "--scheduler names a running scheduler" if scheduler else "--kubeconfig a live cluster"
         raise InputError(f"--from is a dump and {other}: give one of them")
@@ -136,7 +144,7 @@ def _print(options: "ExplainOptions", answer: "Explained", output: Output) -> No
     if options.every:
         show_waiting(answer.explanations, answer.standing, output)
     else:
-        show(answer.explanations[0], output)
+        show(answer.explanations[0], output, answer.state)
 
 
 def _watch(options: "ExplainOptions", kubeconfig: str | None, context: str | None, output: Output) -> None:

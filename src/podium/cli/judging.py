@@ -23,11 +23,15 @@ if TYPE_CHECKING:
     from podium.client import Access
     from podium.config import SchedulerConfig
     from podium.framework.plugin_failures import PluginFailure
-    from podium.kube import Decoded, KubeObject, Pod
+    from podium.kube import KubeObject, Pod
     from podium.kube.versions import VersionRules
     from podium.load.readings import LoadSource
     from podium.run.last_event import PodEvent
+    from podium.whatif.records import StateRecord
+    from podium.whatif.sources import KnownState
 
+LEFT_OUT = " are left out"
+"""What follows a kind that the cluster withholds."""
 NAMED = 3
 """Series that are named in a warning."""
 
@@ -61,6 +65,8 @@ class Explained:
     """How the pods stand in their scheduler's queue, where it can be read."""
     asides: list[str] = field(default_factory=list)
     """For standard error."""
+    state: "StateRecord | None" = None
+    """What the answer rests on."""
 
     @property
     def fits(self) -> bool:
@@ -76,11 +82,14 @@ def of_files(options: ExplainOptions, files: list[str]) -> Explained:
     from podium.load.readings import GivenLoad
 
     target = _target(options, "default")
-    known, _, server_version = _read_files(files, options.more, options.verbose)
-    objects, given = _with_given(options, known, "the files")
+    known = _read_files(files, options.more, options.verbose)
+    objects, given = _with_given(options, known.objects, "the files")
     load = GivenLoad()
-    configured = options.configure(options.rules or rules_of_dump(server_version))
+    configured = options.configure(options.rules or rules_of_dump(known.server_version))
+    if known.config is not None and not options.config_given:
+        configured = with_exported_config(configured, known.config, files[0])
     answer = _judged(options, objects, given, target, configured, load, "the files")
+    answer.state = state_record(known, configured.settings)
     if load.followed:
         series = sorted({str(getattr(each, "query", each)) for each in load.followed})
         named = ", ".join(series[:NAMED]) + (f" and {len(series) - NAMED} more" if len(series) > NAMED else "")
@@ -96,6 +105,8 @@ def of_cluster(options: ExplainOptions, kubeconfig: str | None, context: str | N
     configured = options.configure(options.rules or rules_at(access))
     registry = configured.registry
     at = scheduler_access(kubeconfig, context, options.scheduler) if options.scheduler else access
+    from podium.whatif.sources import KnownState
+
     found = None
     if not options.config_given:
         found = in_charge_at(at, registry, configured.settings.rules, named=options.scheduler is not None)
@@ -118,6 +129,8 @@ def of_cluster(options: ExplainOptions, kubeconfig: str | None, context: str | N
     except UnknownProfileError as error:
         raise InputError(f"{error}; give that of its scheduler with --config, or --scheduler URL") from None
     answer.asides = [*withheld, *answer.asides]
+    missing = [each.partition(LEFT_OUT)[0] for each in withheld if LEFT_OUT in each]
+    answer.state = state_record(KnownState("live", list(known), missing=missing), configured.settings)
     unknown = {} if found is None else found.missing
     from_scheduler = bool(unknown) and found is not None and found.explains and not options.more
     if from_scheduler:
@@ -259,16 +272,43 @@ def _others(objects: "list[KubeObject]", settings: "SchedulerConfig") -> list[st
     return [f"left out: {pods} for another scheduler ({', '.join(sorted(set(others)))})"]
 
 
-def _read_files(files: list[str], more: list[str], verbose: bool) -> "Decoded":
-    from podium.cli.files import STDIN, read_objects
+def with_exported_config(configured: "Configured", config: str, file: str) -> "Configured":
+    """With the configuration that an export of another tool holds."""
+    from podium.config import load_config
+
+    source = f"{file} (schedulerConfig)"
+    settings, warnings = load_config(config, source, configured.registry, configured.settings.rules)
+    for warning in warnings:
+        echo(f"warning: {warning}", err=True)
+    return configured._replace(settings=settings)
+
+
+def state_record(known: "KnownState", settings: "SchedulerConfig") -> "StateRecord":
+    """What an answer rests on, as it says it."""
+    from podium.kube import Node, Pod
+    from podium.whatif.records import StateRecord
+
+    return StateRecord(
+        source=known.source,
+        resource_version=known.resource_version,
+        kubernetes_version=str(settings.rules),
+        nodes=sum(isinstance(each, Node) for each in known.objects),
+        pods=sum(isinstance(each, Pod) and not each.finished for each in known.objects),
+        missing_kinds=known.missing,
+    )
+
+
+def _read_files(files: list[str], more: list[str], verbose: bool) -> "KnownState":
+    from podium.cli.files import STDIN, read_bytes
+    from podium.whatif.sources import read_state
 
     if [*files, *more].count(STDIN) > 1:
         raise InputError('standard input can be read only once: give "-" once')
-    decoded = read_objects(files)
-    if not decoded.objects:
+    known = read_state(read_bytes(file) for file in files)
+    if not known.objects:
         raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
-    print_skipped(decoded.skipped, verbose)
-    return decoded
+    print_skipped(known.skipped, verbose)
+    return known
 
 
 def _with_given(

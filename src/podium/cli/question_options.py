@@ -96,7 +96,12 @@ class ChangeFlags:
     ] = None
     change: Annotated[Texts, _change("--change", "FILE", "A document of changes, in the place of options.")] = None
     catalog: Annotated[
-        str | None, typer.Option("--catalog", metavar="FILE", help="Types of nodes with their prices.")
+        Texts,
+        typer.Option(
+            "--catalog",
+            metavar="FILE",
+            help="Types of nodes with prices: a catalog, a cloud's list, or a CSV of name,zone,price. Repeatable.",
+        ),
     ] = None
 
 

@@ -29,7 +29,9 @@ from podium.cli.serving_options import (
 if TYPE_CHECKING:
     from podium.config import SchedulerConfig
     from podium.kube.versions import VersionRules
+    from podium.run.dashboard import DashboardAddress
 
+DASHBOARD = "127.0.0.1:7070"
 APPLIED = "kube-scheduler's flags"
 
 
@@ -49,7 +51,31 @@ class RunCommand(PodiumCommand):
         for warning in found.warnings:
             echo(f"warning: {warning}", err=True)
         ctx.meta[APPLIED] = found.applied
-        return super().parse_args(ctx, found.args)
+        return super().parse_args(ctx, with_default_address(found.args))
+
+
+def with_default_address(args: list[str]) -> list[str]:
+    """
+    >>> with_default_address(["--dashboard", "--shadow", "--dashboard", "0.0.0.0:7443"])
+    ['--dashboard=127.0.0.1:7070', '--shadow', '--dashboard', '0.0.0.0:7443']
+    """
+    following = [*args[1:], "-"]
+    is_alone = [each == "--dashboard" and after.startswith("-") for each, after in zip(args, following, strict=True)]
+    return [f"{each}={DASHBOARD}" if alone else each for each, alone in zip(args, is_alone, strict=True)]
+
+
+def dashboard_address(text: str) -> "DashboardAddress":
+    """
+    >>> dashboard_address("7443"), dashboard_address("[::1]:0")
+    (DashboardAddress(host='127.0.0.1', port=7443), DashboardAddress(host='::1', port=0))
+    """
+    from podium.run.dashboard import DashboardAddress
+
+    host, separator, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise InputError(f"--dashboard {text}: write ADDRESS:PORT, such as {DASHBOARD}")
+    bare = host.removeprefix("[").removesuffix("]") if separator else ""
+    return DashboardAddress(bare or DASHBOARD.partition(":")[0], int(port))
 
 
 @option_groups
@@ -82,6 +108,14 @@ def run(
         bool,
         typer.Option("--shadow", help="Decide, bind nothing, and log where the scheduler in charge decides otherwise."),
     ] = False,
+    dashboard: Annotated[
+        str | None,
+        typer.Option(
+            "--dashboard",
+            metavar="[[IP:]PORT]",
+            help="Pages for a browser: alone on 127.0.0.1:7070. On other addresses over TLS, to users of the cluster.",
+        ),
+    ] = None,
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
 ) -> None:
@@ -93,6 +127,8 @@ def run(
     others are ignored with a warning that says what to write instead.
 
     Example: podium run --config scheduler.yaml --kubeconfig ~/.kube/config
+
+    Example: podium run --dashboard
     """
     from podium.cli.configuration import Configured, read_config
     from podium.cli.kubernetes_version import first_for_some_minor, given_rules
@@ -123,11 +159,14 @@ def run(
         return
     access = load_access(kubeconfig or settings.client_connection.kubeconfig or None, context=context, master=master)
     pages = {"qos": PageAddress(qos_port, qos_address, "--qos-port")}
+    page = None if dashboard is None else dashboard_address(dashboard)
     options = RunOptions(
         shadow=shadow,
         serving=serving,
         pages=pages,
         configure=None if rules else lambda found: configured(found, quiet=True).settings,
+        remembers=page is not None,
+        dashboard=page,
     )
     raise typer.Exit(run_to_end(run_scheduler(settings, registry, access, options)))
 

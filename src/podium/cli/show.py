@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from podium.cli.console import console, echo, echo_json, print_table, say, table
+from podium.cli.console import console, echo_data, print_table, say, table
 from podium.cli.options import Output
 from podium.engine.explain import Explanation, NodeAnswer, Outcome
 from podium.engine.gangs.explain_gang import GangExplanation
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from podium.whatif.records import StateRecord
+
 BEST = 3
 NAMES_SHOWN = 4
 NOT_LOOKED_AT = "not looked at: enough nodes had been found"
 
 
-def show(explanation: Explanation, output: Output) -> None:
-    """Print an explanation to standard output."""
-    if output is Output.JSON:
-        echo_json(explanation.to_data())
-    elif output is Output.YAML:
-        import yaml
-
-        echo(yaml.safe_dump(explanation.to_data(), sort_keys=False, allow_unicode=True, width=2**16), nl=False)
-    else:
+def show(explanation: Explanation, output: Output, state: "StateRecord | None" = None) -> None:
+    """Print an explanation to standard output; as data with the `state` that it rests on."""
+    if output is Output.TABLE:
         _show_tables(explanation, console())
+    else:
+        from podium.whatif.explain_document import explain_document
+
+        echo_data(explain_document(explanation, state), output)
 
 
 def text_of(explanation: Explanation, width: int) -> str:

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 from podium.cli.console import console, echo, print_table, say, table
 
 if TYPE_CHECKING:
+    from podium.whatif.compare import CompareRecord
     from podium.whatif.drain_each import EachAnswer
-    from podium.whatif.fit import FitAnswer, FitRecord
+    from podium.whatif.fit import FitRecord
+    from podium.whatif.purchase_records import PurchaseRecord
     from podium.whatif.records import PodRecord
 
 WORDS = {
@@ -21,13 +23,13 @@ VERDICTS = {**WORDS, "fits": "fits", "moves": "moves"}
 NOWHERE = "–"
 
 
-def show_fit(answer: "FitAnswer") -> None:
+def show_fit(record: "FitRecord", *, yes: bool) -> None:
     """The verdict, a row for each pod, then why those without a node have none."""
-    out, record = console(), answer.record()
+    out = console()
     if not record.pods:
-        echo("no pod is on these nodes" if answer.drained is not None else "no pod waits for a node")
+        echo("no pod is on these nodes" if record.nodes else "no pod waits for a node")
         return
-    say(out, in_words(record), "bold green" if answer.yes else "bold red")
+    say(out, in_words(record), "bold green" if yes else "bold red")
     with_before = any(each.before and each.origin != "running" for each in record.pods)
     with_ties = any(_ties(each) for each in record.pods)
     rows = table()
@@ -65,6 +67,79 @@ def show_each(answer: "EachAnswer") -> None:
         blockers = [f"{blocker.pod} ({VERDICTS.get(blocker.verdict, blocker.verdict)})" for blocker in each.blocked_by]
         rows.add_row(each.node, str(each.pods), str(each.movable), some(blockers))
     print_table(out, rows)
+
+
+def show_purchase(record: "PurchaseRecord") -> None:
+    """What to buy, what each new node holds, and what is proved."""
+    out = console()
+    solved = record.solved
+    if solved and not record.nodes:
+        say(out, "no node needs to be bought: every pod has a place", "bold green")
+        return
+    bought = ", ".join(f"{each.count} × {each.type}{f' in {each.zone}' if each.zone else ''}" for each in record.types)
+    proof = (
+        "the least price, proved" if record.proved == "optimal" else f"at most {100 * record.gap:.1f} % above the least"
+    )
+    if record.nodes:
+        sentence = f"{bought}: {record.price:g} {record.currency} per hour ({proof})"
+        say(
+            out,
+            sentence if solved else f"{sentence}; not every pod has a place",
+            "bold green" if solved else "bold red",
+        )
+        out.print()
+        rows = table()
+        rows.add_column("node", overflow="fold")
+        rows.add_column("type", overflow="fold")
+        rows.add_column("holds", overflow="fold")
+        rows.add_column("price", justify="right")
+        for node in record.nodes:
+            rows.add_row(node.node, node.type, some(node.pods), f"{node.price:g}")
+        print_table(out, rows)
+    else:
+        say(out, "no nodes of the catalog place every pod", "bold red")
+    if record.order_sensitive:
+        echo("\nA cheaper combination would hold the pods, but not in the order of the queue.")
+    if record.runner_up is not None:
+        names = ", ".join(f"{number} × {name}" for name, number in record.runner_up.types.items())
+        echo(f"\nNext best: {names}: {record.runner_up.price:g} {record.currency} per hour")
+    for lost in record.unholdable:
+        echo(f"\n{lost.pod}: no type can hold it")
+        for name, reason in list(lost.reasons.items())[:4]:
+            echo(f"  {name}: {reason}")
+
+
+def show_comparison(record: "CompareRecord") -> None:
+    """The outcomes, then those of each owner with the plugins that tip them."""
+    out = console()
+    total = len(record.pods)
+    if not total:
+        echo("no pod to compare")
+        return
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in record.summary.items() if number)
+    agree = record.summary["same"] + record.summary["tie"] == total
+    say(out, f"{total} pods: {counts}", "bold green" if agree else "bold red")
+    rows = table()
+    rows.add_column("owner", overflow="fold")
+    rows.add_column("pods", justify="right")
+    rows.add_column("outcomes", overflow="fold")
+    rows.add_column("tipped by", overflow="fold")
+    for each in record.owners:
+        if set(each.outcomes) != {"same"}:
+            outcomes = ", ".join(f"{number} {outcome}" for outcome, number in each.outcomes.items())
+            rows.add_row(each.owner, str(each.pods), outcomes, ", ".join(each.plugins))
+    if rows.row_count:
+        out.print()
+        print_table(out, rows)
+    if record.figures is not None:
+        out.print()
+        figures = table()
+        figures.add_column("figure", overflow="fold")
+        for name in record.figures:
+            figures.add_column(name, justify="right")
+        for name in record.figures["old"]:
+            figures.add_row(name, *(f"{each[name]:g}" for each in record.figures.values()))
+        print_table(out, figures)
 
 
 def _ties(each: "PodRecord") -> list[str]:

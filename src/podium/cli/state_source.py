@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from podium.cli.console import echo
 from podium.cli.errors import InputError
+from podium.cli.judging import LEFT_OUT, print_skipped, state_record, with_exported_config
 from podium.cli.question_options import StateFlags
 
 if TYPE_CHECKING:
     from podium.cli.configuration import Configured
     from podium.kube.versions import VersionRules
+    from podium.whatif.applying import NodeMaker
+    from podium.whatif.catalog import Catalog
     from podium.whatif.manifests import Given
     from podium.whatif.records import StateRecord
     from podium.whatif.sandbox import Sandbox
@@ -39,26 +42,18 @@ class AskedState:
         return Sandbox([*objects, *extra], settings, registry, load=self.load)
 
     def record(self) -> "StateRecord":
-        from podium.kube import Node, Pod
-        from podium.whatif.records import StateRecord
-
-        return StateRecord(
-            source=self.known.source,
-            resource_version=self.known.resource_version,
-            kubernetes_version=str(self.configured.settings.rules),
-            nodes=sum(isinstance(each, Node) for each in self.known.objects),
-            pods=sum(isinstance(each, Pod) and not each.finished for each in self.known.objects),
-            missing_kinds=self.known.missing,
-        )
+        return state_record(self.known, self.configured.settings)
 
 
-def read_asked_state(flags: StateFlags, config: str | None = None) -> AskedState:
-    """The state that the options name, and what decides; `config` counts instead of `--config`.
+def read_asked_state(flags: StateFlags, config: str | None = None, known: "KnownState | None" = None) -> AskedState:
+    """The state that the options name, and what decides.
+
+    `config` counts instead of `--config`. A state that is `known` is not read again.
 
     Raises InputError, and what reading raises.
     """
     from podium.cli.configuration import read_config
-    from podium.cli.kubernetes_version import first_for_some_minor, given_rules
+    from podium.cli.kubernetes_version import first_for_some_minor, given_rules, rules_of_dump
 
     if flags.cluster and (flags.kubeconfig or flags.context):
         raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
@@ -69,7 +64,9 @@ def read_asked_state(flags: StateFlags, config: str | None = None) -> AskedState
     def configure(found: "VersionRules") -> "Configured":
         return read_config(file, flags.plugin, flags.feature_gates, rules or found, quiet=True)
 
-    if flags.cluster:
+    if known is not None:
+        state = AskedState(known, configure(rules_of_dump(known.server_version)), "")
+    elif flags.cluster:
         state = _from_files(flags, configure, rules, given=file is not None)
     else:
         state = _live(flags, configure, rules, first.settings.client_connection.kubeconfig, given=file is not None)
@@ -80,10 +77,8 @@ def read_asked_state(flags: StateFlags, config: str | None = None) -> AskedState
 
 def _from_files(flags: StateFlags, configure: "Configure", rules: "VersionRules | None", *, given: bool) -> AskedState:
     from podium.cli.files import STDIN, read_bytes
-    from podium.cli.judging import print_skipped
     from podium.cli.kubernetes_version import rules_of_dump
     from podium.cli.live_cluster import HOW_TO_DUMP
-    from podium.config import load_config
     from podium.load.readings import GivenLoad
     from podium.whatif.sources import read_state
 
@@ -96,10 +91,7 @@ def _from_files(flags: StateFlags, configure: "Configure", rules: "VersionRules 
     print_skipped(known.skipped, flags.verbose)
     configured = configure(rules or rules_of_dump(known.server_version))
     if known.config is not None and not given:
-        settings, _warnings = load_config(
-            known.config, f"{files[0]} (schedulerConfig)", configured.registry, configured.settings.rules
-        )
-        configured = configured._replace(settings=settings)
+        configured = with_exported_config(configured, known.config, files[0])
     return AskedState(known, configured, "the files", GivenLoad())
 
 
@@ -122,7 +114,7 @@ def _live(
             if found.missing:
                 asides.append(f"warning: its scheduler runs with {', '.join(found.missing)}: give them with --plugin")
     objects, load, _last = ask_cluster(access, configured.settings, registry, lambda _objects: None, asides.append)
-    missing = [each.partition(" are left out")[0] for each in asides if " are left out" in each]
+    missing = [each.partition(LEFT_OUT)[0] for each in asides if LEFT_OUT in each]
     return AskedState(KnownState("live", list(objects), missing=missing), configured, "the cluster", load, asides)
 
 
@@ -132,6 +124,35 @@ def read_questions(files: Sequence[str] | None) -> "Given":
     from podium.whatif.manifests import read_given
 
     return read_given(read_text(file) for file in files or ())
+
+
+def read_catalogs(files: Sequence[str] | None) -> "Catalog | None":
+    """The catalog in these files; None without any."""
+    from podium.cli.files import read_text
+    from podium.whatif.catalog import read_catalog
+
+    return read_catalog([read_text(file) for file in files]) if files else None
+
+
+def node_maker(catalog: "Catalog | None") -> "NodeMaker":
+    """Makes the nodes of `--add-nodes`: of the catalog's types, or of a manifest."""
+    from podium.cli.files import read_text
+    from podium.kube import Node, decode_documents
+    from podium.whatif.applying import clone
+    from podium.whatif.changes import AddNodes
+
+    def make(change: AddNodes, name: str) -> Node:
+        if change.file:
+            nodes = [each for each in decode_documents(*read_text(change.file)).objects if isinstance(each, Node)]
+            if len(nodes) != 1:
+                raise InputError(f"{change.file}: {len(nodes)} nodes in it; give a manifest of one Node")
+            return clone(nodes[0], name)
+        if catalog is None:
+            asked = f"--add-nodes {change.count}={change.type}"
+            raise InputError(f"{asked}: give the catalog that has this type with --catalog, or write like:NODE")
+        return catalog.make(change, name)
+
+    return make
 
 
 def say_asides(state: AskedState) -> None:

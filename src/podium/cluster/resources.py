@@ -80,6 +80,11 @@ class ScarceColumns:
         total = self.get(name, row) + amount
         self.set(name, row, (total + 2**63) % 2**64 - 2**63)  # past 64 bits sums wrap, as kube-scheduler's do
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The things of which some row has any."""
+        return frozenset(self._few).union(name for name, column in self._many.items() if column.view.any())
+
     def over_rows(self, name: str) -> NDArray[np.int64]:
         """int64[rows]; to be read, not written to."""
         column = self._many.get(name)
@@ -156,6 +161,11 @@ class ResourceColumns:
     def scarce_on(self, name: str, row: int) -> tuple[int, int]:
         """(allocatable, requested) of a scarce resource on one row."""
         return self._scarce_allocatable.get(name, row), self._scarce_requested.get(name, row)
+
+    @property
+    def scarce_names(self) -> frozenset[str]:
+        """The scarce resources that nodes offer."""
+        return self._scarce_allocatable.names
 
     def unused(self, columns: ColumnSet) -> ResourceColumns:
         """The same nodes without any pods; to be read only."""

@@ -19,6 +19,7 @@ from podium.config.resolved import SchedulerConfig
 from podium.config.types import LeaderElection
 from podium.kube.json_object import JsonObject
 from podium.manifests.objects import IMAGE, to_yaml
+from podium.manifests.plugin_files import asks_servers, secret_folders, secret_volumes, way_out
 from podium.manifests.plugin_rights import allow_plugins
 from podium.manifests.rights import Rights
 from podium.manifests.workload import (
@@ -64,13 +65,15 @@ def manifest(config: SchedulerConfig, text: str | None, registry: Registry, sett
     name, namespace = settings.name, settings.namespace
     files = {**({} if text is None else {CONFIG_FILE: text}), **settings.files}
     replicas = 2 if settings.shadow or config.leader_election.leader_elect else 1
-    process = _container(config, settings, files)
+    volumes, mounts = secret_volumes(secret_folders(config, name))
+    process = _container(config, settings, files, mounts)
     return [
         *rights(config, registry, settings),
         *([config_map(name, namespace, files)] if files else []),
-        deployment(name, namespace, [process], replicas=replicas, files=files or None, critical=True),
+        deployment(name, namespace, [process], replicas=replicas, files=files or None, critical=True, volumes=volumes),
         disruption_budget(name, namespace),
         service(name, namespace, PORT),
+        *([way_out(name, namespace)] if asks_servers(config) else []),
         *([service_monitor(name, namespace)] if settings.monitored else []),
     ]
 
@@ -119,7 +122,9 @@ def lease_of(config: SchedulerConfig, name: str) -> LeaderElection:
     return lease
 
 
-def _container(config: SchedulerConfig, settings: RunSettings, files: Mapping[str, str]) -> JsonObject:
+def _container(
+    config: SchedulerConfig, settings: RunSettings, files: Mapping[str, str], mounts: list[JsonObject]
+) -> JsonObject:
     lease = lease_of(config, settings.name).resource_name
     configured = [f"--config={CONFIG_FOLDER}/{CONFIG_FILE}"] if CONFIG_FILE in files else []
     arguments = ["run", *configured, "--log-format=json"]
@@ -136,6 +141,6 @@ def _container(config: SchedulerConfig, settings: RunSettings, files: Mapping[st
         "args": arguments,
         "ports": [{"name": "https", "containerPort": PORT}],
         **probes(PORT, "/livez", "/readyz", scheme="HTTPS"),
-        "volumeMounts": [config_mount()] if files else [],
+        "volumeMounts": [*([config_mount()] if files else []), *mounts],
     }
     return container("podium", settings.image, "run", given)

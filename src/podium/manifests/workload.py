@@ -82,15 +82,16 @@ def deployment(
     replicas: int = 2,
     files: Mapping[str, str] | None = None,
     critical: bool = False,
+    volumes: Sequence[JsonObject] = (),
 ) -> JsonObject:
     """Pods of these containers; `files` are those of the ConfigMap of that name, which is mounted."""
     labels = {"app": name}
     metadata: JsonObject = {"labels": labels}
-    volumes: list[JsonObject] = [{"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}}]
+    mounted: list[JsonObject] = [*volumes, {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}}]
     if files is not None:
         text = "".join(f"{file}\n{files[file]}\n" for file in sorted(files))
         metadata["annotations"] = {CHECKSUM: hashlib.sha256(text.encode()).hexdigest()}
-        volumes.insert(0, {"name": "config", "configMap": {"name": name}})
+        mounted.insert(0, {"name": "config", "configMap": {"name": name}})
     spec: JsonObject = {
         "serviceAccountName": name,
         **({"priorityClassName": "system-cluster-critical"} if critical else {}),
@@ -102,7 +103,7 @@ def deployment(
         },
         **({"topologySpreadConstraints": [_on_different_nodes(labels)]} if replicas > 1 else {}),
         "containers": list(containers),
-        "volumes": volumes,
+        "volumes": mounted,
     }
     return {
         **head("apps/v1", "Deployment", name, namespace, labels),

@@ -20,10 +20,12 @@ from podium.kube import Node, Pod
 from podium.kube.versions import VersionRules
 from podium.load.metrics import load_metrics
 from podium.load.sources import Telemetry
+from podium.run.dashboard import DashboardAddress, serve_process
 from podium.run.driver import LiveParts, LiveScheduler
 from podium.run.memory_dump import dump_on_signal
 from podium.run.metrics.registry import Metrics, resource_metrics
 from podium.run.plugin_watchdog import PluginWatchdog
+from podium.run.pod_history import PodHistory
 from podium.run.process import SchedulerProcess
 from podium.run.scheduler_pages import configuration_page, queue_page, read_question
 from podium.run.shadow import Shadow, log_finding
@@ -53,6 +55,9 @@ class RunOptions(NamedTuple):
     """Whether the API server runs in this process, so that a pause of one is a pause of the other."""
     pages: Mapping[str, PageAddress] = MappingProxyType({})
     """Where pages of plugins are served, by their name; the others are served where they say."""
+    remembers: bool = False
+    """Whether what happens to pods is remembered, for a dashboard."""
+    dashboard: DashboardAddress | None = None
     configure: Callable[[VersionRules], SchedulerConfig] | None = None
     """Reads the configuration by the rules of the API server's minor; None: the rules are given."""
 
@@ -118,6 +123,7 @@ def build_process(
         experience=experience,
         metrics=metrics,
         shadow=shadow,
+        history=PodHistory(clock) if options.remembers else None,
     )
     live = LiveScheduler(config, registry, parts)
     metrics.show(load_metrics(telemetry, clock))
@@ -217,6 +223,8 @@ async def run(config: SchedulerConfig, registry: Registry, access: Access, optio
             if options.serving.secure_port:
                 await serve_endpoints(process, options.serving, access, stack)
             await serve_plugin_pages(process, options, stack)
+            if options.dashboard is not None:
+                await serve_process(process, registry, options.dashboard, options.serving, access, stack)
             if options.configure is None:
                 return await process.run(stop)
             before, ended = config.rules, asyncio.Event()

@@ -36,6 +36,7 @@ from podium.run.claim_writer import ClaimWriter
 from podium.run.extender_client.http_extender import build_extenders
 from podium.run.group_status import GroupStatuses
 from podium.run.metrics.registry import Metrics
+from podium.run.pod_history import PodHistory
 from podium.run.pod_status import KnownPods, PodStatuses
 from podium.run.shadow import Shadow, ShadowWriter
 from podium.run.writer import LiveWriter
@@ -71,6 +72,8 @@ class LiveParts:
     experience: Experience | None = None
     metrics: Metrics | None = None
     shadow: Shadow | None = None
+    history: PodHistory | None = None
+    """Where what happens to pods is noted, for a dashboard."""
 
 
 class LiveScheduler:
@@ -88,7 +91,8 @@ class LiveScheduler:
         failures = WriteFailures(clock, LOG.warning)
         pods = KnownPods(self._latest, self._learn)
         self.statuses = PodStatuses(client, clock, pods, failures)
-        self._shadow = shadow
+        self.shadow = shadow
+        self.history = parts.history
         self.activity = Activity()
         self.plugin_failures = FirstFailures(log_failure)
         self.writer = LiveWriter(
@@ -138,6 +142,8 @@ class LiveScheduler:
             self.engine.waiting.on_wait = self._waits
             self.engine.device_waits.on_begin = self._waits_for_devices
             self.engine.problems.listener = self._object_is_wrong
+        if self.history is not None:
+            self.engine.queue.follow(self.history.moved)
         if metrics is not None:
             metrics.attach(self.engine, lambda: self.writer.binding)
             self.engine.device_waits.on_end = metrics.claims.waited
@@ -174,7 +180,7 @@ class LiveScheduler:
 
         The informers must have synced."""
         self._schedules = True
-        if self._shadow is None:
+        if self.shadow is None:
             for problem in self.engine.problems:
                 self._object_is_wrong(problem)
         async with asyncio.TaskGroup() as tasks:
@@ -203,8 +209,8 @@ class LiveScheduler:
 
     def _decide(self, queued: QueuedPod) -> None:
         try:
-            if self._shadow is not None:
-                self._shadow.preview(queued.pod)
+            if self.shadow is not None:
+                self.shadow.preview(queued.pod)
             self.engine.schedule(queued)
         except Exception as error:  # even a mistake of ours must not stop the scheduler: the pod is tried again
             LOG.exception("deciding for pod %s failed", queued.pod.key)
@@ -298,9 +304,13 @@ class LiveScheduler:
         self.activity.bound += 1
         LOG.debug("pod %s is bound to node %s", pod.key, node_name)
         self._recorder.record(*scheduled(pod, node_name))
+        if self.history is not None:
+            self.history.scheduled(pod, node_name)
 
     def _waits(self, waiting: WaitingPod) -> None:
         self._recorder.record(*waiting_on_permit(waiting))
+        if self.history is not None:
+            self.history.held_at_permit(waiting)
 
     def _waits_for_devices(self, pod: Pod, node_name: str) -> None:
         self._recorder.record(*binding_conditions_pending(pod, node_name))
@@ -319,6 +329,9 @@ class LiveScheduler:
         if reason:
             self.activity.attempt_failed(pod.key, reason == UNSCHEDULABLE, message)
             self.statuses.write(pod, ("False", reason, message), nomination)
+            if self.history is not None:
+                nominated = nomination.node_name if nomination is not None else ""
+                self.history.attempt_failed(pod, reason, message, nominated or "")
 
 
 def _write_nothing(_group: PodGroup, _condition: Condition) -> None:

@@ -9,7 +9,7 @@ nothing and is left out.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from logging import DEBUG, INFO
@@ -33,6 +33,9 @@ from podium.serving.log import LOG
 
 MOST_WAITING = 1000
 """Decisions that wait to be compared; each holds one score per node, so there is a bound, and the oldest goes first."""
+
+MOST_RECENT = 1000
+"""Differences that are remembered."""
 
 MEANINGS = {
     "same": "the same node, or none for both",
@@ -142,6 +145,8 @@ class Shadow:
         self._waiting: dict[str, UncomparedDecision] = {}
         self._engine: Scheduler
         self.counts: Counter[str] = Counter()
+        self.recent: deque[Finding] = deque(maxlen=MOST_RECENT)
+        """The newest comparisons that found a difference, the oldest first."""
 
     def attach(self, engine: Scheduler) -> None:
         self._engine = engine
@@ -199,6 +204,8 @@ class Shadow:
     def _compare(self, waiting: UncomparedDecision, other: str) -> None:
         finding = self._finding(waiting, other)
         self.counts[finding.outcome] += 1
+        if finding.outcome != "same":
+            self.recent.append(finding)
         self._found(finding)
 
     def _finding(self, waiting: UncomparedDecision, other: str) -> Finding:

@@ -274,10 +274,11 @@ class WebPort:
 
     @web.middleware
     async def _noted(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if self.listener is None:
+        listener = self.listener
+        if listener is None:
             return await handler(request)
-        self.listener.begins(request.protocol)
+        listener.begins(request.protocol)
         try:
             return await handler(request)
         finally:
-            self.listener.ends(request.protocol)
+            listener.ends(request.protocol)

@@ -252,7 +252,7 @@ class TrialWorld:
 
     def _set(self, kind: type) -> str:
         data = SAMPLES[kind](self.rng, self.words, list(self.nodes), CLAIMS)
-        made = msgspec.convert(data, kind)
+        made: Any = msgspec.convert(data, kind)
         self.others[kind, made.key] = made
         self.cluster.add([made])
         return str(made.key)

@@ -79,7 +79,7 @@ class Placer:
 
     def in_queue_order(self, pods: Iterable[Pod], given: Iterable[Pod] = ()) -> list[Pod]:
         """The pods as the profile's QueueSort has them; given ones are the youngest."""
-        queued = [QueuedPod(pod, _created(pod), number) for number, pod in enumerate(pods)]
+        queued = [QueuedPod(pod, created(pod), number) for number, pod in enumerate(pods)]
         last = max((each.timestamp for each in queued), default=0.0) + 1.0
         queued += [QueuedPod(pod, last, len(queued) + number) for number, pod in enumerate(given)]
         sorter: Any = next(iter(self._engine.profiles.values())).at(Point.QUEUE_SORT)[0]
@@ -104,8 +104,15 @@ class Placer:
                 queue.extend(placement.victims if plays else ())
         return list(found.values())
 
+    def choose(self, pod: Pod) -> Placement:
+        """Where one pod would go by itself; it is not placed."""
+        return self._decided(pod, keep=False)
+
     def place(self, pod: Pod) -> Placement:
         """Place one pod by itself."""
+        return self._decided(pod, keep=True)
+
+    def _decided(self, pod: Pod, *, keep: bool) -> Placement:
         sandbox = self._sandbox
         runtime = self._engine.profiles.get(pod.spec.scheduler_name)
         if runtime is None:
@@ -129,7 +136,7 @@ class Placer:
                 placement = self._nowhere(runtime, cycle, found)
                 self._failures[key] = (sandbox.version, placement)
                 return placement
-            return self._on(runtime, cycle, found, totals)
+            return self._on(runtime, cycle, found, totals, keep=keep)
         except PluginError as error:
             return Placement(pod, outcome=Outcome.FAILED, message=str(error))
 
@@ -146,7 +153,7 @@ class Placer:
         engine.answer_cache.decided_without(runtime, cycle)
         return decision.row, None if decision.scores is None else decision.totals
 
-    def _on(self, runtime: ProfileRuntime, cycle: Cycle, row: int, totals: Totals | None) -> Placement:
+    def _on(self, runtime: ProfileRuntime, cycle: Cycle, row: int, totals: Totals | None, *, keep: bool) -> Placement:
         name = self._sandbox.cluster.names[row]
         placement = Placement(cycle.pod, name, Outcome.FITS)
         if self._closely and totals is not None:
@@ -155,6 +162,8 @@ class Placer:
             placement.total = int(best)
             ties = rows[scores == best].tolist()
             placement.ties = [self._sandbox.cluster.names[each] for each in ties] if len(ties) > 1 else []
+        if not keep:
+            return placement
         waits = self._sandbox.place(runtime, cycle, name)
         if isinstance(waits, Status):
             message = refused_by_one(waits).message if waits.rejected else waits.message
@@ -309,7 +318,8 @@ def _of_another(known: Placement, pod: Pod) -> Placement:
     )
 
 
-def _created(pod: Pod) -> float:
+def created(pod: Pod) -> float:
+    """When a pod was created; 0 where it does not say."""
     text = pod.metadata.creation_timestamp
     try:
         return 0.0 if text is None else parse_time(text)

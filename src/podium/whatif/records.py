@@ -150,5 +150,10 @@ def json_schema(command: str, question: Any, answer: Any) -> dict[str, Any]:
         [("schema", str), ("state", StateRecord), ("question", question), ("answer", answer)],
         kw_only=True,
     )
-    schema = msgspec.json.schema(whole)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"podium.{command}/1", **schema}
+    return json_schema_of(f"podium.{command}/1", whole)
+
+
+def json_schema_of(name: str, document: Any) -> dict[str, Any]:
+    """The JSON Schema of a document, under its name."""
+    schema = msgspec.json.schema(document)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": name, **schema}

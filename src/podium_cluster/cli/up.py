@@ -104,6 +104,9 @@ def up(
     view: Annotated[
         bool, typer.Option("--view/--no-view", help="The live view, where there is a terminal; ? in it shows its keys.")
     ] = True,
+    dashboard: Annotated[
+        bool, typer.Option("--dashboard/--no-dashboard", help="Pages for a browser, on the port of the API.")
+    ] = True,
     demo: Annotated[
         bool,
         typer.Option("--demo", help="Explain what could not be placed; then end, unless there is a terminal."),
@@ -166,6 +169,7 @@ def up(
         else None,
         ready_fd=ready_fd,
         explain=explain_for_api,
+        dashboard=dashboard,
     )
     raise typer.Exit(_run(settings, registry, options, _screen(view)))
 

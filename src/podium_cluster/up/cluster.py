@@ -42,6 +42,7 @@ from podium_cluster.kubelets import DeviceShape, Kubelets
 from podium_cluster.up import UpError
 from podium_cluster.up.background import log_of, say_ready
 from podium_cluster.up.creation import CreatedObjects, create, install_definitions
+from podium_cluster.up.dashboard import serve_dashboard_of
 from podium_cluster.up.demonstration import demonstrate
 from podium_cluster.up.kubeconfig import write_kubeconfig
 from podium_cluster.up.live_view.node_page import describe_node
@@ -83,6 +84,7 @@ class UpOptions(NamedTuple):
     """Of one in the background: where to say that it stands."""
     explain: Callable[[str, str, SchedulerConfig, Registry], bytes] | None = None
     """Explains a pod, or all that wait, with the kubeconfig; in a thread."""
+    dashboard: bool = True
 
 
 async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, screen: Screen) -> int:
@@ -114,8 +116,6 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
         created = create(api, workload)
         kubeconfig = write_kubeconfig(server.url, server.port)
         stack.callback(kubeconfig.unlink, missing_ok=True)
-        welcome = _welcome(server.url, kubeconfig, api, created, devices, restored)
-        screen.say(welcome)
         since = timestamp(api.clock.now())
         log = "" if options.ready_fd is None else log_of(kubeconfig, server.port)
         cluster = RunningCluster(server.port, os.getpid(), since, server.url, str(kubeconfig), log)
@@ -125,12 +125,16 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
             serving=ServingOptions(secure_port=0),
             server_in_process=True,
             pages=options.pages,
+            remembers=options.dashboard,
         )
 
         def build_from(config: SchedulerConfig, registry: Registry) -> BuildScheduler:
             return lambda connections: build_process(config, registry, Access(server.url), run_options, connections)
 
         scheduler = SchedulerThread(build_from(config, registry), run_options)
+        page = await serve_dashboard_of(scheduler, lambda: registry, server, stack) if options.dashboard else ""
+        welcome = _welcome(server.url, kubeconfig, api, created, devices, restored, page)
+        screen.say(welcome)
         explain = options.explain
 
         def explain_pods(pod: str) -> bytes:
@@ -221,7 +225,9 @@ def _add_devices(kubelets: Kubelets, shapes: Sequence[DeviceShape]) -> int:
         raise UpError(f"--devices: {error.message}") from None
 
 
-def _welcome(url: str, kubeconfig: Path, api: EmbeddedApi, created: CreatedObjects, devices: int, restored: int) -> str:
+def _welcome(
+    url: str, kubeconfig: Path, api: EmbeddedApi, created: CreatedObjects, devices: int, restored: int, page: str
+) -> str:
     nodes = counted(api.store.count(NODE), "node") + (f" with {counted(devices, 'device')}" if devices else "")
     before = f", {counted(restored, 'pod')} from before" if restored else ""
     inert = ", ".join(counted(number, kind) for kind, number in created.inert.items())
@@ -231,6 +237,7 @@ def _welcome(url: str, kubeconfig: Path, api: EmbeddedApi, created: CreatedObjec
             *([f"stored, but nothing here acts on them: {inert}"] if inert else []),
             f"export KUBECONFIG={kubeconfig}",
             "kubectl get pods -A -o wide",
+            *([f"dashboard: {page}"] if page else []),
         )
     )
 

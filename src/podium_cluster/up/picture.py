@@ -1,11 +1,10 @@
 """Takes the picture that the live view shows: plain values from the engine and the pod tracker, ready to be drawn."""
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
 
-from podium.cluster.pod_groups import PodGroupStates
+from podium.engine.gangs.gang_counts import gang_counts
 from podium.engine.queue.scheduling_queue import Pending
 from podium.engine.scheduler import Scheduler
 from podium.framework.gang import GangCount
@@ -79,7 +78,7 @@ class Picture(NamedTuple):
 
 def take_engine_picture(engine: Scheduler) -> EnginePicture:
     """To be called on the scheduler's loop."""
-    return EnginePicture(_bars(engine), engine.queue.pending(), _gangs(engine), take_held(engine))
+    return EnginePicture(_bars(engine), engine.queue.pending(), gang_counts(engine), take_held(engine))
 
 
 def take_held(engine: Scheduler) -> list[PodDecision]:
@@ -105,26 +104,6 @@ def take_picture(engine: EnginePicture, tracker: PodTracker, api: EmbeddedApi, s
 
 
 _URGENCY: Final = {verdict: position for position, verdict in enumerate(PodVerdict)}
-
-
-def _gangs(engine: Scheduler) -> list[GangCount]:
-    found = {
-        gang.key: gang
-        for runtime in engine.profiles.values()
-        for plugin in runtime.gang_plugins
-        for gang in plugin.gangs()
-    }
-    found |= {gang.key: gang for gang in _pod_groups(engine)}
-    return sorted(found.values(), key=lambda gang: (gang.assigned >= gang.minimum, gang.key))
-
-
-def _pod_groups(engine: Scheduler) -> Iterator[GangCount]:
-    """The gangs among the PodGroups of scheduling.k8s.io, where the gate for these is on."""
-    groups = engine.cluster.objects.pod_groups
-    for state in engine.cluster.account(PodGroupStates) or ():
-        group = groups.get(state.key)
-        if group is not None and group.min_count is not None:
-            yield GangCount(state.key, group.min_count, state.members, state.scheduled)
 
 
 def _bars(engine: Scheduler) -> list[NodeBar]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -157,10 +157,16 @@ def simulate(
     differences = compare(results)
     written = [] if folder is None else _write(results, differences, folder, command)
     if printed is not Output.TABLE:
-        state = {"kubernetesVersion": str(rules)}
+        state: dict[str, Any] = {"kubernetesVersion": str(rules)}
+        reasons = {why for run in results.runs for why in run.not_reproducible}
+        if reasons:
+            state["notReproducible"] = sorted(reasons)
         echo_data([{**row, "state": state} for row in detailed_rows(results, differences)], printed)
     elif results.runs:
         _print_results(results, differences, time.perf_counter() - began, written)
+    for run in results.runs:
+        for why in run.not_reproducible:
+            echo(f"profile {run.profile}, seed {run.seed}: not reproducible: {why}", err=True)
     if len(results.runs) < results.planned:
         echo(f"interrupted: {len(results.runs)} of {results.planned} runs are finished", err=True)
         raise typer.Exit(ANSWER_IS_NO)

@@ -20,9 +20,10 @@ from podium_plugins.gpu.knowledge import Knowledge, knowledge_of
 from podium_plugins.gpu.request import WHOLE, GpuRequest
 from podium_plugins.gpu.terms import (
     ACTION,
+    ACTIONS,
     HOSTED,
     STATE,
-    TERMS,
+    STATES,
     Floats,
     HostedGpu,
     Ints,
@@ -38,9 +39,8 @@ from podium_plugins.gpu.typical_pods import PodType
 MOST_STATES = 200_000
 """So many states are remembered; then all are forgotten."""
 NOT_FEASIBLE = -math.inf
-WEIGHED = len(STATE) + len(ACTION)
+WEIGHED = STATES + ACTIONS
 """How many terms the node's state and the placement give."""
-SCAR, RANK, PRICE = (TERMS.index(each) for each in ("scar", "rank", "price"))
 
 HasModel = Callable[[Sequence[str]], NDArray[np.bool_]]
 

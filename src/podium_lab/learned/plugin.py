@@ -49,7 +49,7 @@ from podium_lab.learned.onnx_file import OnnxScore
 from podium_lab.learned.policy_file import PolicyError, PolicyFile, path_of, read_policy
 from podium_lab.learned.row_scores import FEW_ROWS, NameRanks, OutsideError, RequestScores, RowScores
 from podium_lab.learned.seen_pods import SeenPods, read_classes
-from podium_lab.model_decisions import ASKED, ModelDecisions, TrialSettings
+from podium_lab.model_decisions import ASKED, ModelDecisions, ModelTrialSettings
 from podium_plugins.gpu.devices import GpuDevices, request_of
 from podium_plugins.gpu.knowledge import Prices, constrained_demand, price
 from podium_plugins.gpu.request import NO_GPU, GpuRequest
@@ -74,7 +74,7 @@ class LearnedScore(Plugin):
         self._devices = GpuDevices.of(cluster)
         self._idle = IdleGpu(cluster, self._devices)
         self._prices = Prices()
-        settings = TrialSettings(args.mode, args.deadline.seconds, args.most_bad, args.log)
+        settings = ModelTrialSettings(args.mode, args.deadline.seconds, args.most_bad, args.log)
         self.decisions = ModelDecisions("LearnedScore", settings, handle)
         self.guard, self.health = self.decisions.guard, self.decisions.health
         self._path = path_of(args.policy)

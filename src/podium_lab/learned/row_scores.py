@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from podium.cluster import Cluster, Nodes
 from podium.cluster.resources import ALLOCATABLE, CPU, REQUESTED
 from podium.framework import MAX_SCORE, Scores
-from podium_lab.learned.linear import NOT_FEASIBLE, PRICE, RANK, SCAR, WEIGHED, LinearScore, NodeState
+from podium_lab.learned.linear import NOT_FEASIBLE, WEIGHED, LinearScore, NodeState
 from podium_lab.learned.policy_file import PolicyFile
 from podium_plugins.gpu.devices import GpuDevices
 from podium_plugins.gpu.knowledge import Prices
 from podium_plugins.gpu.request import MODEL, GpuRequest
-from podium_plugins.gpu.terms import STATE, TERMS, Floats, group_of, rank_of
+from podium_plugins.gpu.terms import PRICE, RANK, SCAR, STATE, TERMS, Floats, group_of, rank_of
 from podium_plugins.gpu.typical_pods import PodType
 
 FEW_ROWS = 64

@@ -64,8 +64,8 @@ def go_on(
     if action >= 0:
         s = pods.shape[i]
         put(action, s, pods.memory[i], nodes, shapes, table, known, rule, hosts, scratch, memory)
-        counts[1] += 1
-        counts[3] += shapes.gpus[s] * shapes.milli[s]
+        counts[PLACED] += 1
+        counts[GPU] += shapes.gpus[s] * shapes.milli[s]
         i += 1
     while i < len(pods.shape):
         s = pods.shape[i]
@@ -85,12 +85,12 @@ def go_on(
             break
         if feasible == 1:
             put(only, s, need, nodes, shapes, table, known, rule, hosts, scratch, memory)
-            counts[1] += 1
-            counts[3] += shapes.gpus[s] * shapes.milli[s]
+            counts[PLACED] += 1
+            counts[GPU] += shapes.gpus[s] * shapes.milli[s]
         else:
-            counts[2] += 1
+            counts[DROPPED] += 1
         i += 1
-    counts[0] = i
+    counts[NEXT] = i
     out[:, :] = 0.0
     if i >= len(pods.shape):
         mask[:] = False

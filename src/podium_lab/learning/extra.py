@@ -1,4 +1,4 @@
-"""Imports the packages of the extra `learn`, or says how to install them."""
+"""Imports the packages of the extras `learn` and `train`, or says how to install them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class LearningError(Exception):
     """What was asked for cannot be done: one sentence says why, and what to do."""
 
 
-def needed(package: str) -> Any:
-    """A package of the extra."""
+def needed(package: str, extra: str = "learn") -> Any:
+    """A package of an extra."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return import_module(package)
     except ImportError:
         top = package.partition(".")[0]
-        raise LearningError(f"{top} is not installed; install podium[learn]") from None
+        raise LearningError(f"{top} is not installed; install podium[{extra}]") from None
 
 
 def compiled(function: F) -> F:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from podium_lab.learning.extra import compiled, inlined
 from podium_lab.learning.kernel_network import correct, first_layer
-from podium_lab.learning.kernel_score import Rule, Scratch, evaluate, fgd_score
+from podium_lab.learning.kernel_score import LEARNED, Rule, Scratch, evaluate, fgd_score
 from podium_lab.learning.kernel_state import (
     NOT_FEASIBLE,
     Bools,
@@ -24,11 +24,10 @@ from podium_lab.learning.kernel_state import (
     KernelShapes,
 )
 from podium_plugins.gpu.knowledge import PRICE_STEP, Knowledge, price
-from podium_plugins.gpu.terms import ACTION, STATE, TERMS
+from podium_plugins.gpu.terms import ACTION, PRICE, RANK, SCAR, STATE
 
 FIXED, HEAP, FRESH = range(3)
 TIES = {"fixed": FIXED, "heap": HEAP, "fresh": FRESH}
-SCAR, RANK, PRICE = (TERMS.index(each) for each in ("scar", "rank", "price"))
 
 
 NDArrayU64 = NDArray[np.uint64]
@@ -158,17 +157,17 @@ def choose(
     base = memory.base[s]
     allowed = shapes.allowed[models]
     weights = rule.weights[shapes.group[s]]
-    learned = rule.kind == 0
+    learned = rule.kind == LEARNED
     extra = np.zeros(len(memory.prices))
     if learned:
         renew_prices(memory, PRICE_STEP)
         if shapes.gpus[s] > 0:
             for g in range(len(extra)):
                 if models == 0:
-                    extra[g] = weights[35] * memory.scar[g] + weights[37] * memory.prices[g]
+                    extra[g] = weights[SCAR] * memory.scar[g] + weights[PRICE] * memory.prices[g]
                 else:
-                    extra[g] = weights[37] * (memory.prices[g] * 0.5)
-    ranked = weights[36] if learned else 0.0
+                    extra[g] = weights[PRICE] * (memory.prices[g] * 0.5)
+    ranked = weights[RANK] if learned else 0.0
     network = memory.hidden.shape[2] > 0
     if network:
         for n in range(len(base)):
@@ -274,7 +273,7 @@ def device_for(
     """The device that a share gets."""
     free = nodes.free[n, : nodes.gpus[n]]
     milli = shapes.milli[s]
-    if rule.kind == 0:
+    if rule.kind == LEARNED:
         _, wanted = evaluate(n, s, nodes, shapes, table, known, rule, hosts, scratch)
         for i in range(len(free)):
             if free[i] == wanted:

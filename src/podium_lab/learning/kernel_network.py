@@ -12,6 +12,7 @@ from podium_lab.learning.extra import compiled
 from podium_lab.learning.kernel_score import KernelNetwork, Rule, Scratch, learned_score
 from podium_lab.learning.kernel_state import Bools, ClassTable, Floats, Ints, KernelNodes, KernelShapes
 from podium_plugins.gpu.knowledge import Knowledge
+from podium_plugins.gpu.terms import ACTIONS, STATES
 
 
 @compiled
@@ -49,10 +50,10 @@ def first_layer(
     for unit in range(len(out)):
         weights = rule.network.first[unit]
         total = 0.0
-        for i in range(20):
+        for i in range(STATES):
             total += weights[i] * (scratch.state[n, i] - scratch.after[i])
-        for i in range(15):
-            total += weights[20 + i] * scratch.action[i]
+        for i in range(ACTIONS):
+            total += weights[STATES + i] * scratch.action[i]
         out[unit] = total
 
 

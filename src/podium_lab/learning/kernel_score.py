@@ -11,7 +11,16 @@ from typing import NamedTuple
 from podium_lab.learning.extra import compiled, inlined
 from podium_lab.learning.kernel_state import NOT_FEASIBLE, ClassTable, Floats, Ints, KernelNodes, KernelShapes
 from podium_plugins.gpu.knowledge import Knowledge
-from podium_plugins.gpu.terms import action_of, state_of, weighed
+from podium_plugins.gpu.terms import (
+    FRAGMENTED,
+    FRAGMENTED_BY_GPU,
+    HOSTED,
+    HOSTED_BY_GPU,
+    HOSTED_FRACTIONS,
+    action_of,
+    state_of,
+    weighed,
+)
 
 LEARNED, FGD, BEST_FIT, DOT_PROD, PACKING, CLUSTERING, RANDOM = range(7)
 """Rules that the kernel knows."""
@@ -97,9 +106,9 @@ def fragmented(cpu: int, free: Ints, model: int, table: ClassTable, out: Ints) -
 @compiled
 def hosted(cpu: int, free: Ints, model: int, table: ClassTable, out: Floats) -> None:
     """H, Hf and Hg of a node."""
-    out[13] = 0.0
-    out[14] = 0.0
-    out[15] = 0.0
+    out[HOSTED] = 0.0
+    out[HOSTED_FRACTIONS] = 0.0
+    out[HOSTED_BY_GPU] = 0.0
     left = max(cpu, 0)
     for i in range(len(table.milli)):
         if not table.allowed[i, model]:
@@ -117,9 +126,9 @@ def hosted(cpu: int, free: Ints, model: int, table: ClassTable, out: Floats) -> 
             before = table.pods[j]
             ask = max(table.cpu[j], 1)
             many = min(copies, left // ask) * gpu
-            out[13] += pods / table.all_pods * many
-            out[14] += pods / table.all_pods * (min(float(copies), left / ask) * gpu)
-            out[15] += pods * (table.milli[i] * table.number[i]) / table.all_gpu * many
+            out[HOSTED] += pods / table.all_pods * many
+            out[HOSTED_FRACTIONS] += pods / table.all_pods * (min(float(copies), left / ask) * gpu)
+            out[HOSTED_BY_GPU] += pods * (table.milli[i] * table.number[i]) / table.all_gpu * many
 
 
 @compiled
@@ -128,8 +137,8 @@ def state(
 ) -> None:
     """All state terms of a node."""
     fragmented(cpu, free, model, table, amounts)
-    out[0] = amounts[0] / (table.all_pods * 1000.0)
-    out[1] = amounts[1] / (table.all_gpu * 1000.0)
+    out[FRAGMENTED] = amounts[0] / (table.all_pods * 1000.0)
+    out[FRAGMENTED_BY_GPU] = amounts[1] / (table.all_gpu * 1000.0)
     state_of(cpu, free, known, out)
     if hosts:
         hosted(cpu, free, model, table, out)
@@ -200,16 +209,16 @@ def plain_score(n: int, s: int, nodes: KernelNodes, shapes: KernelShapes, rule: 
         if each >= shapes.milli[s]:
             least = min(least, each)
     gpu = shapes.gpus[s] * shapes.milli[s]
-    if rule.kind == 2:
+    if rule.kind == BEST_FIT:
         raw = 100 * 128_000 - 50 * (nodes.cpu[n] - shapes.cpu[s]) - 800 * (idle - gpu)
         return float(raw // 128_000) if raw >= 0 else float(-(-raw // 128_000))
-    if rule.kind == 3:
+    if rule.kind == DOT_PROD:
         # 100·(1 − x/2) with x = (C·c)/128000² + (R·kd)/8000², in whole numbers, toward zero.
         raw = 2 * 128_000 * 128_000 - nodes.cpu[n] * shapes.cpu[s] - 256 * idle * gpu
         return float(100 * raw // (2 * 128_000 * 128_000))
-    if gpu == 0 or rule.kind == 6:
+    if gpu == 0 or rule.kind == RANDOM:
         return 0.0
-    if rule.kind == 4:
+    if rule.kind == PACKING:
         if whole == nodes.gpus[n]:
             return float(max(33 - nodes.gpus[n], 0))
         if least == 1000:
@@ -254,7 +263,7 @@ def evaluate(
                 number += 1
         if number < gpus:
             return NOT_FEASIBLE, -1
-    if rule.kind >= 2:
+    if rule.kind >= BEST_FIT:
         return plain_score(n, s, nodes, shapes, rule), -1
     cpu = nodes.cpu[n] - shapes.cpu[s]
     model = nodes.model[n]
@@ -272,7 +281,7 @@ def evaluate(
             if missing > 0 and devices[i] == 1000:
                 devices[i] = 0
                 missing -= 1
-        if rule.kind == 1:
+        if rule.kind == FGD:
             return fgd_score(cpu, devices, model, before, table, rule.limits, scratch), -1
         return learned_score(n, s, devices, -1, nodes, shapes, table, known, rule, hosts, scratch), -1
     best = NOT_FEASIBLE
@@ -289,7 +298,7 @@ def evaluate(
             return best, chosen
         tried = least
         devices[device] = least - milli
-        if rule.kind == 1:
+        if rule.kind == FGD:
             score = fgd_score(cpu, devices, model, before, table, rule.limits, scratch)
         else:
             score = learned_score(n, s, devices, least - milli, nodes, shapes, table, known, rule, hosts, scratch)

@@ -11,7 +11,7 @@ import msgspec
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 from podium.load.settings import SourceSettings, Tls
-from podium_lab.model_decisions import TrialSettings, mode_errors, share_errors
+from podium_lab.model_decisions import ModelTrialSettings, mode_errors, share_errors
 from podium_lab.models.heuristics import OBJECTIVES, Objective
 from podium_lab.models.node_metrics import METRIC_QUERIES
 
@@ -111,5 +111,5 @@ class ModelScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, 
         return (self.deadline or usual).seconds
 
     @property
-    def trial(self) -> TrialSettings:
-        return TrialSettings(self.mode, self.wait, self.most_bad, self.log)
+    def trial(self) -> ModelTrialSettings:
+        return ModelTrialSettings(self.mode, self.wait, self.most_bad, self.log)

@@ -43,7 +43,7 @@ class HttpReply(NamedTuple):
     body: bytes
 
 
-class Access(NamedTuple):
+class ServerAccess(NamedTuple):
     """How a server is reached."""
 
     url: str
@@ -58,7 +58,7 @@ Exchange = Callable[[str, str], HttpReply]
 class Channel:
     """A connection to one server, made again when it breaks."""
 
-    def __init__(self, access: Access, check: Callable[[Exchange], None]) -> None:
+    def __init__(self, access: ServerAccess, check: Callable[[Exchange], None]) -> None:
         """`check` asks what must be known of the server before the first question, and raises ModelError."""
         parts = urlsplit(access.url)
         self._access = access
@@ -68,7 +68,7 @@ class Channel:
         self._port = parts.port or (443 if self._secure else 80)
         self._prefix = parts.path.rstrip("/")
         self._netloc = parts.netloc
-        self._kept: TimedConnection | None = None
+        self._open_connection: TimedConnection | None = None
         self._attempt: _Attempt | None = None
         self._unchecked = True
         self._tls: ssl.SSLContext | None = None
@@ -76,7 +76,7 @@ class Channel:
 
     def prepare(self) -> None:
         """Begin to connect, unless that is under way or done."""
-        if self._kept is None and self._attempt is None:
+        if self._open_connection is None and self._attempt is None:
             self._attempt = _Attempt(self._connect)
 
     def ready(self, deadline: float) -> None:
@@ -93,7 +93,7 @@ class Channel:
         self._unchecked = True
 
     def __del__(self) -> None:
-        """Plugins aren't told when they are no longer needed."""
+        """Plugins have no method that is called when they end."""
         self._drop()
         attempt = self._attempt
         if attempt is not None and attempt.connection is not None:
@@ -119,9 +119,9 @@ class Channel:
 
     def _connection(self, deadline: float) -> tuple[TimedConnection, bool]:
         """A connection, and whether it's a new one."""
-        if self._kept is not None:
-            if self._kept.usable:
-                return self._kept, False
+        if self._open_connection is not None:
+            if self._open_connection.usable:
+                return self._open_connection, False
             self._drop()
         self.prepare()
         attempt = self._attempt
@@ -132,8 +132,8 @@ class Channel:
         if attempt.error is not None:
             raise attempt.error
         assert attempt.connection is not None
-        self._kept, self._unchecked = attempt.connection, False
-        return self._kept, True
+        self._open_connection, self._unchecked = attempt.connection, False
+        return self._open_connection, True
 
     def _exchange(
         self,
@@ -152,12 +152,12 @@ class Channel:
                 text += part
                 if len(text) > largest:
                     raise ModelError("exception", f"{self._access.url} answered with more than {largest:,} bytes")
-        if not connection.reusable and connection is self._kept:
+        if not connection.reusable and connection is self._open_connection:
             self._drop()
         if status != http.client.OK:
-            said = printable(bytes(text[:MOST_QUOTED]).decode(errors="replace")).strip()
+            excerpt = printable(bytes(text[:MOST_QUOTED]).decode(errors="replace")).strip()
             reason = "no_model" if status in _UNREADY else "exception"
-            raise ModelError(reason, f"{self._access.url}{path} answered HTTP {status}: {said}".rstrip(": "))
+            raise ModelError(reason, f"{self._access.url}{path} answered HTTP {status}: {excerpt}".rstrip(": "))
         return HttpReply(found, bytes(text))
 
     def _headers(self) -> dict[str, str]:
@@ -170,9 +170,9 @@ class Channel:
         return headers
 
     def _drop(self) -> None:
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
+        if self._open_connection is not None:
+            self._open_connection.close()
+            self._open_connection = None
 
     # In the background
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from pathlib import Path
 
-from podium_lab.model_score.question import Answer, ModelError, Question, checked_numbers
+from podium_lab.model_score.question import ModelError, ModelNumbers, ModelQuestion, checked_numbers
 from podium_lab.models.scorer_file import OnnxScorer, ScorerFileError
 
 
@@ -42,7 +42,7 @@ class FileModel:
     def close(self) -> None:
         """Nothing is kept open."""
 
-    def ask(self, question: Question, _deadline: float) -> Answer:
+    def ask(self, question: ModelQuestion, _deadline: float) -> ModelNumbers:
         self.prepare()
         if self._scorer is None:
             assert self._problem is not None
@@ -51,4 +51,4 @@ class FileModel:
         outside = self._scorer.share_outside(features)
         if outside > self._most_outside:
             raise ModelError("ood", f"{outside:.0%} of the features are far from those that {self.name} was trained on")
-        return Answer(checked_numbers(self._scorer.scores(features), len(question.names), self.name))
+        return ModelNumbers(checked_numbers(self._scorer.scores(features), len(question.names), self.name))

@@ -1,4 +1,4 @@
-"""Shows on `/metrics` what ModelScore decides, how its model does, and which outcomes are still to be told."""
+"""Shows on `/metrics` what ModelScore decides, how its model does, and which outcomes are still to be sent."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.printable import printable
-from podium_lab.model_score.channel import Access, Channel, Exchange, HttpReply
-from podium_lab.model_score.question import Answer, ModelError, Question, checked_numbers
+from podium_lab.model_score.channel import Channel, Exchange, HttpReply, ServerAccess
+from podium_lab.model_score.question import ModelError, ModelNumbers, ModelQuestion, checked_numbers
 from podium_lab.models.features import Features
 from podium_lab.models.scorer_file import INPUTS, OUTPUT, SCHEMA_KEY, ScorerFileError, check_schema, shape_problem
 
@@ -67,7 +67,7 @@ class OpenInferenceModel:
     """One model of one server; `warn` is called once where its metadata leaves something unchecked."""
 
     def __init__(
-        self, access: Access, model: str, version: str, *, binary: bool | None, warn: Any = lambda _sentence: None
+        self, access: ServerAccess, model: str, version: str, *, binary: bool | None, warn: Any = lambda _sentence: None
     ) -> None:
         self.name = f"model {model} of {access.url}"
         self._path = f"/v2/models/{quote(model, safe='')}" + (f"/versions/{quote(version, safe='')}" if version else "")
@@ -84,7 +84,7 @@ class OpenInferenceModel:
     def close(self) -> None:
         self._channel.close()
 
-    def ask(self, question: Question, deadline: float) -> Answer:
+    def ask(self, question: ModelQuestion, deadline: float) -> ModelNumbers:
         # The connection first: what is sent depends on what the model's metadata says.
         self._channel.ready(deadline)
         body, headers = self._request(question)
@@ -92,7 +92,7 @@ class OpenInferenceModel:
         largest = BYTES_OTHERWISE + BYTES_PER_NODE * nodes
         reply = self._channel.post(f"{self._path}/infer", body, headers, deadline, largest)
         try:
-            return Answer(checked_numbers(self._scores(reply, nodes, question.decision), nodes, self.name))
+            return ModelNumbers(checked_numbers(self._scores(reply, nodes, question.decision), nodes, self.name))
         except ModelError:
             self._channel.close()  # the model may be another one by now: check it again
             raise
@@ -115,9 +115,9 @@ class OpenInferenceModel:
         for problem in self._problems(inputs, outputs):
             raise ModelError("schema", f"{self.name}: {problem}")
         holders = [metadata.parameters, metadata.properties, *(each.parameters for each in (*inputs, *outputs))]
-        told = next((str(each[SCHEMA_KEY]) for each in holders if each and each.get(SCHEMA_KEY)), "")
+        schema = next((str(each[SCHEMA_KEY]) for each in holders if each and each.get(SCHEMA_KEY)), "")
         try:
-            warning = check_schema({SCHEMA_KEY: told}, self.name)
+            warning = check_schema({SCHEMA_KEY: schema}, self.name)
         except ScorerFileError as error:
             raise ModelError("schema", str(error)) from None
         if warning and not self._warned:
@@ -142,7 +142,7 @@ class OpenInferenceModel:
 
     # A question
 
-    def _request(self, question: Question) -> tuple[bytes, dict[str, str]]:
+    def _request(self, question: ModelQuestion) -> tuple[bytes, dict[str, str]]:
         features = question.features()
         tensors = _tensors(features)
         if not self._binary:
@@ -188,9 +188,9 @@ class OpenInferenceModel:
             raise ModelError("schema", f"{self.name} answered about another decision")
         at = 0
         for each in result.outputs:
-            told: Any = (each.parameters or {}).get("binary_data_size")
-            binary = type(told) is int and told >= 0
-            size = told if binary else 0
+            size_given: Any = (each.parameters or {}).get("binary_data_size")
+            binary = type(size_given) is int and size_given >= 0
+            size = size_given if binary else 0
             if each.name == OUTPUT:
                 _check_shape(self.name, each.shape, nodes)
                 return self._binary_scores(each, rest[at : at + size]) if binary else self._json_scores(each, nodes)

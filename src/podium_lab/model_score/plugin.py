@@ -3,10 +3,10 @@
     features → guard → model → checked → 0 to 100          the model answered in time
     features → heuristic of `policy` → 0 to 100            it didn't, or may not be asked
 
-One request for each pod, with all nodes that it fits; where only one does, nobody is asked. The decision waits for the
-model until `deadline` and no longer, and other pods wait with it, as for an extender. Whatever a server does, it costs
-no pod: where no answer comes, or a wrong one, the heuristic decides, first from measured metrics, then from requests
-alone, and at the worst all nodes get 50. `model_decisions` counts why.
+One request for each pod, with all nodes that it fits; where only one does, no model is asked. The decision waits for
+the model until `deadline` and no longer, and other pods wait with it, as for an extender. Whatever a server does, it
+costs no pod: where no answer comes, or a wrong one, the heuristic decides, first from measured metrics, then from
+requests alone, and at the worst all nodes get 50. `model_decisions` counts why.
 
 Real time is measured, not the scheduler's: in a simulation virtual time stands still, and a run in which a deadline
 passed says that it can't be repeated (`not_reproducible`).
@@ -28,13 +28,13 @@ from podium.framework.protocols import ModelAnswer
 from podium.kube import Pod
 from podium_lab.model_decisions import ASKED, ModelDecisions
 from podium_lab.model_score.args import ModelScoreArgs
-from podium_lab.model_score.channel import Access
+from podium_lab.model_score.channel import ServerAccess
 from podium_lab.model_score.in_process import FileModel
 from podium_lab.model_score.model_score_metrics import model_score_metrics
 from podium_lab.model_score.open_inference import OpenInferenceModel
-from podium_lab.model_score.outcomes import Outcomes
+from podium_lab.model_score.outcomes import DecisionFates, Outcomes
 from podium_lab.model_score.podium_protocol import PodiumModel
-from podium_lab.model_score.question import Model, ModelError, Question
+from podium_lab.model_score.question import ModelError, ModelQuestion, ScoringModel
 from podium_lab.model_score.suggestions import SuggestionsModel
 from podium_lab.models.calibration import NEUTRAL, calibrated
 from podium_lab.models.features import feature_arrays
@@ -60,13 +60,12 @@ class ModelScore(Plugin):
         self._model = None if args.mode == "off" else model_of(args, handle)
         tells = args.protocol == "podium" and args.mode != "off"
         self.outcomes = Outcomes(access_of(args)) if tells else None
-        self._followed: dict[str, str] = {}
-        """Decisions whose pods are bound, by uid: the agent is told how they fare."""
-        self._asked = 0
+        self.fates = None if self.outcomes is None else DecisionFates(self.outcomes, handle.clock)
+        self._questions = 0
         self.not_reproducible: str | None = None
         """Why a simulation with this plugin can't be repeated."""
         if self._model is not None:
-            self._model.prepare()
+            handle.launch(_prepared(self._model))  # only where pods will be scheduled
 
     def answer_key(self, pod: Pod) -> Hashable:
         return None  # what a model says of a node depends on the others
@@ -118,7 +117,7 @@ class ModelScore(Plugin):
         """The model's scores; or None, and why there are none."""
         assert self._model is not None
         names, rows = nodes.names, nodes.rows.tolist()
-        question = Question(
+        question = ModelQuestion(
             decision=self._next_decision(cycle.pod),
             pod=cycle.pod,
             names=names,
@@ -139,7 +138,8 @@ class ModelScore(Plugin):
         except Exception as error:  # a mistake in the model must not cost a placement: the heuristic decides
             self._model.close()
             return None, self._failed("exception", error)
-        cycle.data[f"{NAME}.decision"] = question.decision
+        if self.fates is not None:
+            self.fates.decided(cycle.pod, question.decision)
         return scores, ""
 
     def _failed(self, reason: str, error: Exception) -> str:
@@ -153,8 +153,8 @@ class ModelScore(Plugin):
         return heuristic_scores(self._heuristic, situation)
 
     def _next_decision(self, pod: Pod) -> str:
-        self._asked += 1
-        return f"{pod.uid}-{self._asked}"
+        self._questions += 1
+        return f"{pod.uid}-{self._questions}"
 
     # Who decided
 
@@ -163,7 +163,7 @@ class ModelScore(Plugin):
         cycle.data[NAME] = ModelAnswer(NAME, decided_by, reason, round(1000 * seconds, 3))
 
     def model_answer(self, cycle: Cycle) -> ModelAnswer | None:
-        """Who decided about the pod of a cycle; None where nobody was asked."""
+        """Who decided about the pod of a cycle; None where no model was asked."""
         found: ModelAnswer | None = cycle.data.get(NAME)
         return found
 
@@ -175,48 +175,29 @@ class ModelScore(Plugin):
         return None
 
     def unreserve(self, cycle: Cycle, node_name: str) -> None:
-        self._tell(cycle, "failed", node_name)
-
-    def post_bind(self, cycle: Cycle, node_name: str) -> None:
-        decision = self._tell(cycle, "bound", node_name)
-        if decision and len(self._followed) < MOST_FOLLOWED:
-            self._followed[cycle.pod.uid] = decision
-
-    def _tell(self, cycle: Cycle, outcome: str, node_name: str) -> str:
-        decision: str = cycle.data.get(f"{NAME}.decision", "")
-        if self.outcomes is not None and decision:
-            self.outcomes.add(decision, outcome, cycle.pod.key, node_name, self.handle.clock.now())
-        return decision
+        if self.fates is not None:
+            self.fates.failed(cycle.pod, node_name)
 
     def observe(self, resource: str, before: Any, after: Any) -> None:
-        """Tell the agent that a pod it placed runs, or is gone."""
+        """Count a pod that is new; let the agent know that one it placed is bound, runs, or is gone."""
         if resource != Resource.POD:
             return
         if before is None and isinstance(after, Pod):
             self._arrays.saw(after)
-        if self.outcomes is None or not self._followed:
-            return
-        pod = after if isinstance(after, Pod) else before
-        decision = self._followed.get(pod.uid) if isinstance(pod, Pod) else None
-        if decision is None:
-            return
-        now = self.handle.clock.now()
-        if after is None or pod.finished:
-            del self._followed[pod.uid]
-            self.outcomes.add(decision, "gone", pod.key, pod.node_name, now, pod.status.phase)
-        elif pod.status.phase == "Running" and (before is None or before.status.phase != "Running"):
-            self.outcomes.add(decision, "running", pod.key, pod.node_name, now)
+        if self.fates is not None:
+            self.fates.saw(before, after)
 
 
-MOST_FOLLOWED = 200_000
-"""Bound pods whose fate is told."""
+async def _prepared(model: ScoringModel) -> None:
+    """Connect to the server and check its model, so that the first decision need not wait for that."""
+    model.prepare()
 
 
-def access_of(args: ModelScoreArgs) -> Access:
-    return Access(args.url, args.tls, args.token_file)
+def access_of(args: ModelScoreArgs) -> ServerAccess:
+    return ServerAccess(args.url, args.tls, args.token_file)
 
 
-def model_of(args: ModelScoreArgs, handle: Handle) -> Model:
+def model_of(args: ModelScoreArgs, handle: Handle) -> ScoringModel:
     """The model that the arguments name; nothing is asked yet."""
 
     def warn(sentence: str) -> None:

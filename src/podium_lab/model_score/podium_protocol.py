@@ -18,9 +18,9 @@ import msgspec
 import numpy as np
 
 from podium.framework import MAX_SCORE
-from podium_lab.model_score.channel import Access, Channel, Exchange
+from podium_lab.model_score.channel import Channel, Exchange, ServerAccess
 from podium_lab.model_score.open_inference import decoded
-from podium_lab.model_score.question import Answer, ModelError, Question, checked_numbers
+from podium_lab.model_score.question import ModelError, ModelNumbers, ModelQuestion, checked_numbers
 from podium_lab.models.features import ClusterArrays
 from podium_lab.models.schema import RESOURCES, SCHEMA_HASH
 from podium_lab.models.scorer_file import SCHEMA_KEY, ScorerFileError, check_schema
@@ -50,7 +50,7 @@ class _AboutModel(msgspec.Struct, rename="camel"):
 class PodiumModel:
     """An agent behind a server; `objective` is what stands in for it, and is sent as `policy`."""
 
-    def __init__(self, access: Access, objective: str, deadline: float) -> None:
+    def __init__(self, access: ServerAccess, objective: str, deadline: float) -> None:
         self.name = f"the agent at {access.url}"
         self._objective = objective
         self._deadline = round(1000 * deadline)
@@ -62,7 +62,7 @@ class PodiumModel:
     def close(self) -> None:
         self._channel.close()
 
-    def ask(self, question: Question, deadline: float) -> Answer:
+    def ask(self, question: ModelQuestion, deadline: float) -> ModelNumbers:
         body = msgspec.json.encode(self._request(question))
         largest = BYTES_OTHERWISE + BYTES_PER_NODE * len(question.names)
         reply = self._channel.post("/v1/score", body, JSON, deadline, largest)
@@ -71,21 +71,21 @@ class PodiumModel:
             raise ModelError("schema", f"{self.name} answered about another decision")
         by_name = {each.name: each for each in found.scores}
         if len(found.scores) != len(question.names) or any(name not in by_name for name in question.names):
-            told = f"{self.name} scored {len(found.scores)} nodes, and was asked about {len(question.names)}"
-            raise ModelError("schema", f"{told}; each must appear once")
+            wrong = f"{self.name} scored {len(found.scores)} nodes, and was asked about {len(question.names)}"
+            raise ModelError("schema", f"{wrong}; each must appear once")
         scores = [by_name[name] for name in question.names]
         return self._answer(scores)
 
-    def _answer(self, scores: list[_Score]) -> Answer:
+    def _answer(self, scores: list[_Score]) -> ModelNumbers:
         raw = [each.raw for each in scores if each.raw is not None]
         if len(raw) == len(scores):
-            return Answer(checked_numbers(np.array(raw, dtype=np.float64), len(scores), self.name))
+            return ModelNumbers(checked_numbers(np.array(raw, dtype=np.float64), len(scores), self.name))
         final = [each.score for each in scores if each.score is not None]
         if len(final) != len(scores):
             raise ModelError("schema", f"{self.name} must give raw for all nodes, or score for all")
         if not all(0 <= each <= MAX_SCORE for each in final):
             raise ModelError("schema", f"{self.name} gave a score outside 0 to {MAX_SCORE}")
-        return Answer(np.array(final, dtype=np.float64), final=True)
+        return ModelNumbers(np.array(final, dtype=np.float64), final=True)
 
     def _check(self, exchange: Exchange) -> None:
         exchange("GET", "/readyz")
@@ -99,9 +99,9 @@ class PodiumModel:
             except ScorerFileError as error:
                 raise ModelError("schema", str(error)) from None
 
-    def _request(self, question: Question) -> dict[str, Any]:
+    def _request(self, question: ModelQuestion) -> dict[str, Any]:
         situation, pod = question.situation, question.pod
-        asked: dict[str, Any] = {
+        described: dict[str, Any] = {
             "namespace": pod.metadata.namespace,
             "name": pod.metadata.name,
             "uid": pod.uid,
@@ -114,13 +114,13 @@ class PodiumModel:
             ("latencyHardMs", situation.pod.latency_hard),
         ):
             if not np.isnan(limit):
-                asked[name] = float(limit)
+                described[name] = float(limit)
         return {
             "decisionId": question.decision,
             "policy": self._objective,
             "deadlineMs": self._deadline,
             "featureSchema": SCHEMA_HASH,
-            "pod": asked,
+            "pod": described,
             "nodes": node_descriptions(question.names, situation.cluster),
         }
 

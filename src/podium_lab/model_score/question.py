@@ -21,7 +21,7 @@ class ModelError(Exception):
         self.reason = reason
 
 
-class Question(NamedTuple):
+class ModelQuestion(NamedTuple):
     """Which of the feasible nodes a pod should go to."""
 
     decision: str
@@ -36,7 +36,7 @@ class Question(NamedTuple):
     """What `situation` comes to; computed when it's asked for."""
 
 
-class Answer(NamedTuple):
+class ModelNumbers(NamedTuple):
     """What a model says of each node, in the question's order."""
 
     numbers: NDArray[np.float64]
@@ -44,13 +44,13 @@ class Answer(NamedTuple):
     """Whether they are scores from 0 to 100 already."""
 
 
-class Model(Protocol):
+class ScoringModel(Protocol):
     """A model that can be asked, in this process or behind a server."""
 
     name: str
     """How messages call it."""
 
-    def ask(self, question: Question, deadline: float) -> Answer:
+    def ask(self, question: ModelQuestion, deadline: float) -> ModelNumbers:
         """The answer, before `deadline` of the monotonic clock has passed; raises ModelError."""
 
     def prepare(self) -> None:

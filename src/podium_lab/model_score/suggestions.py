@@ -21,7 +21,7 @@ import numpy as np
 
 from podium.kube import Node
 from podium.kube.bounds import UNDECODABLE
-from podium_lab.model_score.question import Answer, ModelError, Question, checked_numbers
+from podium_lab.model_score.question import ModelError, ModelNumbers, ModelQuestion, checked_numbers
 
 LARGEST_REPLY: Final = 1 << 20
 POLL_SECONDS: Final = 0.02
@@ -45,7 +45,7 @@ class SuggestionsModel:
     def close(self) -> None:
         """Nothing is kept."""
 
-    def ask(self, question: Question, deadline: float) -> Answer:
+    def ask(self, question: ModelQuestion, deadline: float) -> ModelNumbers:
         try:
             self._command(f"setResourceValues {resource_values(question)}", deadline)
             while self._command("getStep", deadline) is not False:
@@ -60,9 +60,9 @@ class SuggestionsModel:
             raise ModelError("no_model", f"{self.name} refuses connections: is it running there?") from None
         except OSError as error:
             raise ModelError("exception", f"{self.name} cannot be asked: {error}") from None
-        return Answer(checked_numbers(self._numbers(suggestion, question), len(question.names), self.name))
+        return ModelNumbers(checked_numbers(self._numbers(suggestion, question), len(question.names), self.name))
 
-    def _numbers(self, suggestion: Any, question: Question) -> Any:
+    def _numbers(self, suggestion: Any, question: ModelQuestion) -> Any:
         if not isinstance(suggestion, dict) or not all(type(each) in (int, float) for each in suggestion.values()):
             raise ModelError("schema", f"{self.name} must suggest a number for each address")
         found = [_of_node(suggestion, node) for node in question.nodes()]
@@ -108,7 +108,7 @@ def _of_node(suggestion: dict[str, Any], node: Node) -> float | None:
     return None
 
 
-def resource_values(question: Question) -> str:
+def resource_values(question: ModelQuestion) -> str:
     """The values of a pod as the agent reads them: quantities as text, milliseconds, −1 where there is no limit."""
     pod = question.situation.pod
     cpu, memory = int(pod.request[0]), int(pod.request[1])

@@ -114,8 +114,8 @@ def feature_arrays(xp: Any, cluster: ClusterArrays, pod: PodArrays) -> Features:
     highest_capacity = _highest(xp, capacity, mask[..., None], axis=-2)[..., None, :]
     free = share(xp, xp.maximum(capacity - requested, 0.0), highest_capacity)
     left = share(xp, capacity - with_pod, capacity)
-    requested = xp.broadcast_to(request > 0, left.shape)
-    residual = (xp.where(requested, left, 0.0)).sum(axis=-1) / xp.maximum(requested.sum(axis=-1), 1)
+    wanted = xp.broadcast_to(request > 0, left.shape)
+    residual = (xp.where(wanted, left, 0.0)).sum(axis=-1) / xp.maximum(wanted.sum(axis=-1), 1)
 
     log_connections = xp.log1p(xp.maximum(known(xp, cluster.connections), 0.0))
     connections = share(xp, log_connections, _highest(xp, log_connections, mask)[..., None])

@@ -106,7 +106,19 @@ def _many(kind: Distribution, rng: np.random.Generator, read: Callable[[Amount],
     return lambda n: rng.choice(amounts, n, p=weights / weights.sum())
 
 
-_PURPOSES = ("order", "arrivals", "lifetimes", "shapes", "usage", "faults", "delays", "rewards")
+_PURPOSES = (
+    "order",
+    "arrivals",
+    "lifetimes",
+    "shapes",
+    "usage",
+    "faults",
+    "delays",
+    "rewards",
+    "connections",
+    "latencies",
+    "scrapes",
+)
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:

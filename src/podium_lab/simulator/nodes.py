@@ -14,6 +14,7 @@ from podium.kube import Node, decode_documents
 from podium.kube.meta import Amount, Condition, ObjectMeta
 from podium.kube.node import NodeSpec, NodeStatus, Taint
 from podium_lab.simulator.csv_rows import CsvRow, read_rows
+from podium_lab.simulator.distributions import generator, sampler
 from podium_lab.simulator.reading import LoadedScenario, Source
 from podium_lab.simulator.rules import listed
 from podium_lab.simulator.scenario import NodeGroup, ScenarioError
@@ -39,6 +40,20 @@ def scenario_nodes(loaded: LoadedScenario) -> list[Node]:
     if not nodes:
         raise ScenarioError(f"{loaded.position_of('nodes')}: nodes: expected at least one node")
     return list(nodes.values())
+
+
+def node_latencies(loaded: LoadedScenario, seed: int) -> dict[str, float]:
+    """Milliseconds from each node to the users, by name, of the nodes at the start whose group has a latency."""
+    rng = generator(seed, "latencies")
+    found: dict[str, float] = {}
+    first = 0
+    for _, group in listed(loaded.scenario.nodes, FieldPath(("nodes",))):
+        nodes = make_nodes(group, loaded.source, first)
+        first += len(nodes)
+        if group.latency is not None:
+            draw = sampler(group.latency, rng)
+            found |= {node.metadata.name: draw() for node in nodes}
+    return found
 
 
 def make_nodes(group: NodeGroup, source: Source, first: int = 0) -> list[Node]:

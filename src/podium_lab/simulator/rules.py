@@ -117,13 +117,14 @@ def _only_with(part: msgspec.Struct, condition: str, names: Collection[str], pat
 def _check_group(group: NodeGroup, path: FieldPath) -> Iterator[Mistake]:
     yield from _exactly_one(group, ORIGINS, path)
     if group.count is None:
-        described = ("name", "allocatable", "labels", "zones", "taints")
+        described = ("name", "allocatable", "labels", "zones", "taints", "latency")
         yield from _only_with(group, "a group with a count", described, path)
         return
     if not group.allocatable:
         yield Mistake(path.child("allocatable"), "expected what a node offers, such as {cpu: 4, memory: 16Gi}")
     for name, amount in group.allocatable.items():
         yield from _check_varying(amount, path.child("allocatable", name))
+    yield from _check_varying(group.latency, path.child("latency"))
     if group.count > 1 and "{index}" not in group.name:
         yield Mistake(path.child("name"), f'"{group.name}" names {group.count} nodes; write {{index}} into it')
     yield from group_mistakes(group, path)
@@ -216,11 +217,13 @@ def _check_profiles(profiles: list[Contender], path: FieldPath) -> Iterator[Mist
 
 
 def _check_usage(usage: UsageModel, path: FieldPath) -> Iterator[Mistake]:
-    for name in ("level", "swing", "network"):
+    for name in ("level", "swing", "network", "connections"):
         yield from _check_varying(getattr(usage, name), path.child(name))
     for name in ("period", "interval", "window"):
         if getattr(usage, name) < SHORTEST:
             yield Mistake(path.child(name), f"must be {SHORTEST} or longer")
+    if usage.late > usage.interval:
+        yield Mistake(path.child("late"), f"must be at most the interval, {usage.interval}")
     if usage.interval >= SHORTEST and usage.window / usage.interval > MOST_MEASUREMENTS:
         yield Mistake(path.child("window"), f"at most {MOST_MEASUREMENTS:,} measurements fit into it")
     for name, amount in usage.unrequested.items():

@@ -30,7 +30,7 @@ from podium_lab.simulator.faults import NodeFaults
 from podium_lab.simulator.figures import COLUMNS, CheckpointFigures
 from podium_lab.simulator.gpu_figures import GpuFigures
 from podium_lab.simulator.live_pods import LivePods, main_reason
-from podium_lab.simulator.nodes import gpu_capacity, scenario_nodes
+from podium_lab.simulator.nodes import gpu_capacity, node_latencies, scenario_nodes
 from podium_lab.simulator.objects import set_objects
 from podium_lab.simulator.pod_classes import ClassResult
 from podium_lab.simulator.pod_lives import SimulatedPodLives
@@ -81,6 +81,8 @@ class RunResult(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """What the reader should know of this run."""
     classes: tuple[ClassResult, ...] = ()
+    not_reproducible: tuple[str, ...] = ()
+    """Why the run can't be repeated, where real time had a part in its decisions."""
 
 
 class SimulatedRun:
@@ -130,7 +132,8 @@ class SimulatedRun:
         if scenario.usage is not None:
             enabled = {plugin for profile in config.profiles for point in profile.plugins.values() for plugin in point}
             annotated = scheduler.intake.set if enabled & READS_ANNOTATIONS else None
-            self._usage = UsageMeter(scenario.usage, scheduler.cluster, load, annotated)
+            self._usage = UsageMeter(scenario.usage, scheduler.cluster, load, annotated, seed)
+            self._usage.latency = node_latencies(loaded, seed)
             self._traits = traits_sampler(scenario.usage, seed)
             self._pods.usage = self._usage
             if scenario.rewards is not None:
@@ -139,6 +142,44 @@ class SimulatedRun:
         self._only_name = config.profiles[0].scheduler_name if len(config.profiles) == 1 else None
         self._decision = scenario.decision / SECOND
         self._end = NEVER if scenario.duration is None else scenario.duration / SECOND
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """The engine that decides in this run."""
+        return self._scheduler
+
+    @property
+    def usage(self) -> UsageMeter | None:
+        """What nodes use; None where the scenario measures nothing."""
+        return self._usage
+
+    @property
+    def time(self) -> float:
+        """Virtual seconds since the run began."""
+        return self._clock.time
+
+    @property
+    def now(self) -> float:
+        """The engine's time."""
+        return self._clock.now()
+
+    @property
+    def pending(self) -> int:
+        """How many pods wait for a node."""
+        return self._pods.pending
+
+    def watch_usage(self) -> None:
+        """Keep what is measured for readers that aren't plugins."""
+        if self._usage is not None:
+            self._usage.followed = True
+
+    def decided(self) -> None:
+        """Tell the scheduler what became of its writes, after each decision; where decisions take time, that passes."""
+        self._writer.deliver()
+        if self._decision:
+            self._clock.time += self._decision
+            if self._timeline.next_time <= self._clock.time:
+                self._timeline.happen(self._clock.time)
 
     def _report(self, message: str) -> None:
         self._reports[message] += 1
@@ -158,6 +199,13 @@ class SimulatedRun:
     def run(self, progress: Progress = lambda _arrived: None, page: SimulatedQosPage | None = None) -> RunResult:
         """Simulate to the end; with a page, how controllers stand is shown on it meanwhile."""
         self._page = page if self._qos is not None else None
+        with rare_collections():
+            for _ in self.moments(progress):
+                self._decide()
+        return self._finish(progress)
+
+    def moments(self, progress: Progress = lambda _arrived: None) -> Iterator[None]:
+        """Simulate, and stop whenever pods may be ready: whoever takes the next moment has decided about them."""
         loaded, scheduler, pods = self._loaded, self._scheduler, self._pods
         scenario = loaded.scenario
         nodes = self.set_up()
@@ -182,26 +230,33 @@ class SimulatedRun:
             source=loaded.source,
         )
         self._plan_background(figures)
-        stream = arrivals(loaded, self._seed, capacity)
-        with rare_collections():
-            self._loop(stream, figures, progress)
+        self._figures, self._faults = figures, faults
+        yield from self._loop(arrivals(loaded, self._seed, capacity), figures, progress)
+
+    def _finish(self, progress: Progress) -> RunResult:
+        scenario, figures = self._loaded.scenario, self._figures
         if scenario.checkpoints.arrived_pct is not None:
             figures.close_percent(last=True)
         else:
             figures.take(self._clock.time)
-        progress(pods.counts.arrived)
-        result = self._result(figures, faults)
-        scheduler.cluster.facts.forget_notes()  # they lead back to the cluster, which could never be freed
+        progress(self._pods.counts.arrived)
+        result = self._result(figures, self._faults)
+        self._scheduler.cluster.facts.forget_notes()  # they lead back to the cluster, which could never be freed
         return result
 
     def _plan_background(self, figures: CheckpointFigures) -> None:
         scenario, timeline, clock = self._loaded.scenario, self._timeline, self._clock
         usage = self._usage
         if usage is not None:
-            interval = scenario.usage.interval / SECOND if scenario.usage is not None else 0.0
+            assert scenario.usage is not None
+            interval, late = scenario.usage.interval / SECOND, scenario.usage.late / SECOND
+
+            def publish(_: object) -> None:
+                usage.publish()
 
             def measure(_: object) -> None:
-                usage.measure(clock.now(), clock.time)
+                if usage.measure(clock.now(), clock.time):
+                    timeline.plan(clock.time + late, publish, background=True)
                 timeline.plan(clock.time + interval, measure, background=True)
 
             timeline.plan(interval, measure, background=True)
@@ -214,7 +269,7 @@ class SimulatedRun:
 
             timeline.plan(every, take, 1, background=True)
 
-    def _loop(self, stream: Iterator[PodArrival], figures: CheckpointFigures, progress: Progress) -> None:
+    def _loop(self, stream: Iterator[PodArrival], figures: CheckpointFigures, progress: Progress) -> Iterator[None]:
         clock, timeline, scheduler = self._clock, self._timeline, self._scheduler
         pods, counts = self._pods, self._pods.counts
         traits, only_name, end = self._traits, self._only_name, self._end
@@ -227,7 +282,7 @@ class SimulatedRun:
         while True:
             waiting = pods.pending
             if waiting:
-                self._decide()
+                yield
                 waiting = pods.pending
             if page is not None and qos is not None:
                 page.show(qos, clock.now(), counts.preempted)
@@ -262,7 +317,7 @@ class SimulatedRun:
                 figures.arrived(template)
                 self._lives.arrive(coming, () if traits is None else traits())
                 if by_demand:
-                    self._decide()
+                    yield
                     figures.record()
                 coming = next(stream, None)
                 placed_at = clock.time
@@ -272,23 +327,20 @@ class SimulatedRun:
 
     def _decide(self) -> None:
         """Decide while pods are ready; where decisions take time, until something is due."""
-        schedule_one, deliver = self._scheduler.schedule_one, self._writer.deliver
+        schedule_one = self._scheduler.schedule_one
         if not self._decision:
+            deliver = self._writer.deliver
             while schedule_one() is not None:
                 deliver()
             return
-        clock, timeline = self._clock, self._timeline
         while schedule_one() is not None:
-            deliver()
-            clock.time += self._decision
-            if timeline.next_time <= clock.time:
-                timeline.happen(clock.time)
+            self.decided()
 
-    def _real_time(self) -> list[str]:
+    def _real_time(self) -> tuple[str, ...]:
         """Where real time had a part in what was decided."""
         plugins = [plugin for runtime in self._scheduler.profiles.values() for plugin in runtime.plugins.values()]
         found = [plugin.not_reproducible for plugin in plugins if isinstance(plugin, ModelPlugin)]
-        return [why for why in dict.fromkeys(found) if why]
+        return tuple(why for why in dict.fromkeys(found) if why)
 
     def _result(self, figures: CheckpointFigures, faults: NodeFaults) -> RunResult:
         pods = self._pods
@@ -302,7 +354,8 @@ class SimulatedRun:
         notes = [f"{message} ({number} times)" for message, number in self._reports.most_common(5)]
         if self._usage is not None:
             notes += [f"nothing measures {series}; it stays empty" for series in sorted(self._usage.unknown)]
-        notes += [f"this run can't be repeated: {why}" for why in self._real_time()]
+        real_time = self._real_time()
+        notes += [f"this run is not reproducible: {why}" for why in real_time]
         if pods.classes.untold:
             notes.append(f"{pods.classes.untold} pods are in no class: there are too many combinations of labels")
         if faults.happened:
@@ -315,4 +368,5 @@ class SimulatedRun:
             np.array(pods.counts.waits.counts, dtype=np.int64),
             tuple(notes),
             pods.classes.results(),
+            real_time,
         )

@@ -94,6 +94,8 @@ class NodeGroup(_Part, frozen=True):
     """How many zones. Without `labels`, nodes are labelled `topology.kubernetes.io/zone` with them in turn."""
     taints: list[dict[str, str]] = field(default_factory=list)
     """As in the spec of a node: `key`, `value`, `effect`."""
+    latency: Varying | None = None
+    """Milliseconds from each node to the users, drawn once for each node; with `usage` it's measured."""
     file: str | None = None
     """What `kubectl get nodes -o yaml` prints."""
     openb: str | None = None
@@ -257,6 +259,12 @@ class UsageModel(_Part, frozen=True):
     """Between measurements."""
     window: Duration = field(default_factory=lambda: Duration.parse("15m"))
     """Over which mean and deviation are taken."""
+    connections: Varying = 0
+    """Established connections that a pod holds."""
+    late: Duration = field(default_factory=lambda: Duration.parse("0s"))
+    """From a measurement until it's known; at most `interval`."""
+    missing: Share = 0.0
+    """The share of nodes that a measurement misses, drawn each time."""
     overload: Annotated[float, Meta(gt=0)] = 0.9
     """A node is overloaded above this share of its CPU."""
 

@@ -3,13 +3,15 @@
 Each running pod has a slot in a few arrays, so that the use of all pods at one moment is one expression (see
 `UsageModel`), added up by node. The last measurements make mean and deviation over a window, as Prometheus would give
 them. Plugins that read load through their handle get the series they follow; for those that read annotations of nodes,
-the annotations are written.
+the annotations are written. What is measured may become known late, or be missing of a node (`late`, `missing`).
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -28,26 +30,61 @@ Floats = NDArray[np.float64]
 SECONDARY = 4.7
 """How much faster the second wave is."""
 RESOURCES = ("cpu", "memory")
-LEVEL, SWING, FIRST, SECOND, NETWORK, CPU, MEMORY = range(7)
-WIDTH = 7
+LEVEL, SWING, FIRST, SECOND, NETWORK, CPU, MEMORY, CONNECTIONS = range(8)
+WIDTH = 8
+MEASURED = ("cpu", "memory", "traffic", "connections", "latency")
+"""The lines of a measurement: thousandths of a core, bytes, bytes a second, connections, milliseconds."""
+LATENCY_WORDS = ("latency", "probe_duration", "smokeping", "rtt")
+"""A query with one of them asks for the latency of nodes, in milliseconds."""
+TRAFFIC_LINE, CONNECTIONS_LINE, LATENCY_LINE = 2, 3, 4
+
+
+class Measurement(NamedTuple):
+    """What was measured at one moment, of the nodes present then."""
+
+    at: float
+    """Seconds of the engine's clock."""
+    rows: NDArray[np.intp]
+    names: list[str]
+    figures: dict[str, Floats]
+    """float64[lines of MEASURED, nodes]: Latest, AVG and STD."""
+    offered: Floats
+    scraped: NDArray[np.bool_]
+    """Of which nodes it becomes known."""
 
 
 def traits_sampler(model: UsageModel, seed: int) -> Callable[[], tuple[float, ...]]:
-    """Draws level, swing, both phases and network use of a pod, in the order pods arrive."""
+    """Draws level, swing, both phases, network use and connections of a pod, in the order pods arrive."""
     streams = [np.random.default_rng(each) for each in generator(seed, "usage").integers(2**63, size=4)]
     level, swing, network = (
         sampler(amount, rng) for amount, rng in zip((model.level, model.swing, model.network), streams, strict=False)
     )
     phases = one_by_one(lambda number: streams[3].uniform(0.0, 1.0, number))
-    return lambda: (level(), swing(), phases(), phases(), network())
+    connections = sampler(model.connections, generator(seed, "connections"))
+    return lambda: (level(), swing(), phases(), phases(), network(), float(round(connections())))
 
 
 class UsageMeter:
     """What every node uses now, and did over the window."""
 
-    def __init__(self, model: UsageModel, cluster: Cluster, load: GivenLoad, set_node: Callable[[Node], None] | None):
+    def __init__(
+        self,
+        model: UsageModel,
+        cluster: Cluster,
+        load: GivenLoad,
+        set_node: Callable[[Node], None] | None,
+        seed: int = 0,
+    ):
         """`set_node` takes nodes with new annotations; None where no plugin reads any."""
         self._model = model
+        self._scrapes = generator(seed, "scrapes")
+        self._late: deque[Measurement] = deque()
+        self.latency: dict[str, float] = {}
+        """Milliseconds from a node to the users, by name; nodes without one have no latency."""
+        self.seen: Floats = np.full((len(MEASURED), 0), np.nan)
+        """float64[lines of MEASURED, rows]: the newest that became known; NaN where nothing did."""
+        self.seen_at: Floats = np.zeros(0)
+        """float64[rows]: when it was measured, by the engine's clock."""
         self._cluster = cluster
         self._load = load
         self._set_node = set_node
@@ -60,15 +97,17 @@ class UsageMeter:
             is_quantity(model.unrequested.get("memory", 0)),
         )
         samples = max(1, round(model.window / model.interval))
-        self._history: Floats = np.full((samples, 3, 0), np.nan)
+        self._history: Floats = np.full((samples, LATENCY_LINE, 0), np.nan)
         self._taken = 0
-        self._latest: Floats = np.zeros((3, 0))
+        self._latest: Floats = np.zeros((LATENCY_LINE, 0))
         self.utilisation: Floats = np.zeros(0)
         """float64[present nodes]: share of its CPU that each used at the last measurement, beyond 1 where pods want
         more than there is."""
         self.network_imbalance = math.nan
         """Deviation of traffic over nodes, in percent of its mean."""
         self.overloaded_minutes = 0.0
+        self.followed = False
+        """Whether something beside plugins reads what is `seen`."""
         self.unknown: set[str] = set()
         """Series that plugins follow and nothing here measures."""
 
@@ -79,7 +118,7 @@ class UsageMeter:
             self._grow()
         slot = self._slot_of[uid] = self._free.pop()
         cpu, memory = template.cpu or self._unrequested[0], template.memory or self._unrequested[1]
-        self._pods[:, slot] = (*traits, cpu, memory)
+        self._pods[:, slot] = (*traits[:CPU], cpu, memory, traits[CPU] if len(traits) > CPU else 0.0)
         self._rows[slot] = self._cluster.row_of[node_name]
 
     def pod_removed(self, uid: str) -> None:
@@ -97,9 +136,10 @@ class UsageMeter:
 
     # Measuring
 
-    def measure(self, now: float, time: float) -> None:
-        """Take one measurement, at a virtual time, and write it to the series that are followed."""
-        use = self._use(time)
+    def measure(self, now: float, time: float) -> bool:
+        """Take one measurement, at a virtual time, and write it to the series that are followed; True where that has
+        to be done later, by `publish`."""
+        use = self.use(time)
         rows = use.shape[1]
         if self._history.shape[2] < rows:
             grown = np.full((*self._history.shape[:2], rows), np.nan)
@@ -116,18 +156,23 @@ class UsageMeter:
         self.network_imbalance = 100 * float(traffic.std()) / mean if mean else math.nan
         over = int(np.count_nonzero(self.utilisation > self._model.overload))
         self.overloaded_minutes += over * self._model.interval / 60e9
-        self._tell(now)
+        if self._load.followed or self._set_node is not None or self.followed:
+            self._late.append(self._measurement(now))
+            if self._model.late:
+                return True
+            self.publish()
+        return False
 
     def load_of(self, row: int) -> tuple[float, float, float]:
         """What a node used at the last measurement: shares of its cpu and memory, bytes a second."""
         if row >= self._latest.shape[1]:
             return 0.0, 0.0, 0.0
-        cpu, memory, network = self._latest[:, row].tolist()
+        cpu, memory, network = self._latest[:CONNECTIONS_LINE, row].tolist()
         offered = self._cluster.resources.table(RESOURCES, offered=True)[:, row].tolist()
         return min(cpu / max(offered[0], 1), 1.0), min(memory / max(offered[1], 1), 1.0), network
 
-    def _use(self, time: float) -> Floats:
-        """float64[cpu in thousandths, memory in bytes, bytes a second; rows]."""
+    def use(self, time: float) -> Floats:
+        """What nodes use now: float64[cpu in thousandths, memory in bytes, bytes a second, connections; rows]."""
         pods, turn = self._pods, 2 * math.pi
         period = self._model.period.seconds
         waves = np.sin(turn * (time / period + pods[FIRST])) * (2 / 3)
@@ -136,35 +181,57 @@ class UsageMeter:
         memory_share = np.clip(pods[LEVEL], 0.0, 1.0)
         cpu = cpu_share * pods[CPU]
         rows = self._cluster.columns.rows
-        weights = (cpu, memory_share * pods[MEMORY], pods[NETWORK] * cpu / 1000)
+        weights = (cpu, memory_share * pods[MEMORY], pods[NETWORK] * cpu / 1000, pods[CONNECTIONS])
         return np.array([np.bincount(self._rows, each, minlength=rows)[:rows] for each in weights])
 
-    def _tell(self, now: float) -> None:
-        if not self._load.followed and self._set_node is None:
-            return
-        cluster = self._cluster
+    def _measurement(self, now: float) -> Measurement:
+        cluster, model = self._cluster, self._model
         present = cluster.order.rows
         names = [cluster.names[row] for row in present.tolist()]
         taken = self._history[:, :, present]
-        latest = taken[(self._taken - 1) % len(taken)]
         known = taken[: min(self._taken, len(taken))]
-        mean, deviation = np.nanmean(known, axis=0), np.nanstd(known, axis=0)
+        latency = np.array([[self.latency.get(name, math.nan) for name in names]])
+        lines = {
+            "Latest": taken[(self._taken - 1) % len(taken)],
+            "AVG": np.nanmean(known, axis=0),
+            "STD": np.nanstd(known, axis=0),
+        }
+        figures = {
+            name: np.concatenate((found, 0 * latency if name == "STD" else latency)) for name, found in lines.items()
+        }
         offered = np.maximum(cluster.resources.table(RESOURCES, offered=True)[:, present], 1).astype(np.float64)
-        figures = {"Latest": latest, "AVG": mean, "STD": deviation}
+        scraped = np.ones(len(names), dtype=np.bool_)
+        if model.missing:
+            scraped[present.argsort()] = self._scrapes.random(len(names)) >= model.missing  # in the order of rows
+        return Measurement(now, present.copy(), names, figures, offered, scraped)
+
+    def publish(self) -> None:
+        """Let the oldest measurement that nothing knows of yet become known."""
+        found = self._late.popleft()
+        rows, scraped = found.rows, found.scraped
+        wanted = self._cluster.columns.rows
+        if len(self.seen_at) < wanted:
+            seen, times = np.full((len(MEASURED), wanted), np.nan), np.full(wanted, -math.inf)
+            seen[:, : len(self.seen_at)], times[: len(self.seen_at)] = self.seen, self.seen_at
+            self.seen, self.seen_at = seen, times
+        self.seen[:, rows[scraped]] = found.figures["Latest"][:, scraped]
+        self.seen_at[rows[scraped]] = found.at
         for series, readings in self._load.followed.items():
             if not isinstance(series, Series):
                 continue
-            wanted = meaning(series)
-            if wanted is None:
+            wanted_line = meaning(series)
+            if wanted_line is None:
                 self.unknown.add(str(series))
                 continue
-            line, operator = wanted
-            values = figures[operator][line]
-            if line < 2:
-                values = 100 * values / offered[line]
-            readings.write(dict(zip(names, values.tolist(), strict=True)), now)
+            line, operator = wanted_line
+            values = found.figures[operator][line]
+            if line < len(RESOURCES):
+                values = 100 * values / found.offered[line]
+            pairs = zip(found.names, values.tolist(), scraped.tolist(), strict=True)
+            readings.write({name: value for name, value, is_known in pairs if is_known}, found.at)
         if self._set_node is not None:
-            self._annotate(mean, deviation, offered, present, now)
+            mean, deviation = found.figures["AVG"], found.figures["STD"]
+            self._annotate(mean, deviation, found.offered, rows, found.at)
 
     def _annotate(
         self, mean: Floats, deviation: Floats, offered: Floats, present: NDArray[np.intp], now: float
@@ -191,9 +258,13 @@ def meaning(series: Series) -> tuple[int, str] | None:
     """Which line of the measurements a series asks for, and what of it; None where that is not measured."""
     query = series.query
     if "node_network" in query or query.startswith("Bandwidth"):
-        return 2, "AVG"
+        return TRAFFIC_LINE, "AVG"
     operator = "STD" if "stddev" in query or "/STD" in query else "Latest" if "/Latest" in query else "AVG"
     lowered = query.lower()
+    if "currestab" in lowered or "connections" in lowered:
+        return CONNECTIONS_LINE, "Latest"
+    if any(word in lowered for word in LATENCY_WORDS):
+        return LATENCY_LINE, "Latest"
     if "mem" in lowered:
         return 1, operator
     if "cpu" in lowered or "load1" in lowered:

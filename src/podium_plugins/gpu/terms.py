@@ -50,8 +50,18 @@ OF_NODE: Final = ("scar", "rank", "price")
 TERMS: Final = (*STATE, *ACTION, *OF_NODE)
 CORES = (4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 24.0)
 """The cores per GPU of st4 … st24."""
-FIRST_ST, SURPLUS, UFILL, VFILL, HOSTED = 2, 10, 11, 12, 13
-ST12, NFULL, LOGR = 6, 16, 18
+STATES: Final = len(STATE)
+ACTIONS: Final = len(ACTION)
+FRAGMENTED, FRAGMENTED_BY_GPU, FIRST_ST, ST12, SURPLUS, UFILL, VFILL = 0, 1, 2, 6, 10, 11, 12
+HOSTED, HOSTED_FRACTIONS, HOSTED_BY_GPU, NFULL, NPART, LOGR, SQRT_RC = 13, 14, 15, 16, 17, 18, 19
+"""Positions in STATE; st4 … st24 begin at FIRST_ST."""
+(
+    CPU_LEFT, GPU_LEFT, CPU_TIMES_GPU, EMPTY, ALL_FREE, OPENED, LEFT_ON_DEVICE, LEFT_SQUARED, NOTHING_LEFT, NUMBER,
+    OWN_SIZE, OTHER_SIZES, LOGR_AFTER, FRAGMENTED_AFTER, ST12_AFTER,
+) = range(ACTIONS)  # fmt: skip
+"""Positions in ACTION."""
+SCAR, RANK, PRICE = (TERMS.index(each) for each in OF_NODE)
+"""Positions in TERMS."""
 FULL_CPU, FULL_GPU = 128_000.0, 8_000.0
 
 GROUPS: Final = ("cpuOnly", "sharing", "oneGpu", "severalGpus")
@@ -102,15 +112,15 @@ def state_of(cpu: int, free: Any, known: Knowledge, out: Any) -> None:
             lost += known.loss[each]
             expected += known.expected_loss[each]
     gpus = idle / 1000.0
-    for i in range(8):
-        out[2 + i] = max(0.0, gpus - left / (1000.0 * CORES[i]))
-    out[10] = max(0.0, left - known.rho * gpus) / known.rho
-    out[11] = lost
-    out[12] = expected
-    out[16] = float(whole)
-    out[17] = float(part)
-    out[18] = abs(math.log((left + 2000.0) / (known.rho * (idle + 200.0) / 1000.0)))
-    out[19] = math.sqrt(float(idle) * float(left)) / 20000.0
+    for i in range(len(CORES)):
+        out[FIRST_ST + i] = max(0.0, gpus - left / (1000.0 * CORES[i]))
+    out[SURPLUS] = max(0.0, left - known.rho * gpus) / known.rho
+    out[UFILL] = lost
+    out[VFILL] = expected
+    out[NFULL] = float(whole)
+    out[NPART] = float(part)
+    out[LOGR] = abs(math.log((left + 2000.0) / (known.rho * (idle + 200.0) / 1000.0)))
+    out[SQRT_RC] = math.sqrt(float(idle) * float(left)) / 20000.0
 
 
 def action_of(
@@ -121,32 +131,32 @@ def action_of(
     `left` is what the chosen device has left, −1 but for shares; `equal` and `others` are the GPU pods on the node of
     the pod's size and of other sizes, both 0 for pods without GPU.
     """
-    out[0] = cpu / FULL_CPU
-    out[1] = idle / FULL_GPU
-    out[2] = out[0] * out[1]
-    out[3] = 1.0 if pods == 0 else 0.0
-    out[4] = 1.0 if gpus > 0 and before[16] == gpus else 0.0
-    out[5] = 1.0 if left >= 0 and after[16] < before[16] else 0.0
-    out[6] = max(left, 0) / 1000.0
-    out[7] = out[6] * out[6]
-    out[8] = 1.0 if idle == 0 else 0.0
-    out[9] = gpus / 8.0
-    out[10] = 1.0 if equal > 0 and others == 0 else 0.0
-    out[11] = 1.0 if others > 0 else 0.0
-    out[12] = after[18]
-    out[13] = after[0]
-    out[14] = after[6]
+    out[CPU_LEFT] = cpu / FULL_CPU
+    out[GPU_LEFT] = idle / FULL_GPU
+    out[CPU_TIMES_GPU] = out[CPU_LEFT] * out[GPU_LEFT]
+    out[EMPTY] = 1.0 if pods == 0 else 0.0
+    out[ALL_FREE] = 1.0 if gpus > 0 and before[NFULL] == gpus else 0.0
+    out[OPENED] = 1.0 if left >= 0 and after[NFULL] < before[NFULL] else 0.0
+    out[LEFT_ON_DEVICE] = max(left, 0) / 1000.0
+    out[LEFT_SQUARED] = out[LEFT_ON_DEVICE] * out[LEFT_ON_DEVICE]
+    out[NOTHING_LEFT] = 1.0 if idle == 0 else 0.0
+    out[NUMBER] = gpus / 8.0
+    out[OWN_SIZE] = 1.0 if equal > 0 and others == 0 else 0.0
+    out[OTHER_SIZES] = 1.0 if others > 0 else 0.0
+    out[LOGR_AFTER] = after[LOGR]
+    out[FRAGMENTED_AFTER] = after[FRAGMENTED]
+    out[ST12_AFTER] = after[ST12]
 
 
 def weighed(before: Any, after: Any, action: Any, weights: Any) -> float:
     """The part of a score that the node's state and the placement give."""
     total = 0.0
-    for i in range(20):
+    for i in range(STATES):
         if weights[i] != 0.0:
             total += weights[i] * (before[i] - after[i])
-    for i in range(15):
-        if weights[20 + i] != 0.0:
-            total += weights[20 + i] * action[i]
+    for i in range(ACTIONS):
+        if weights[STATES + i] != 0.0:
+            total += weights[STATES + i] * action[i]
     return total
 
 
@@ -158,7 +168,7 @@ def states_of(cpu: Ints, free: Ints, known: Knowledge) -> Floats:
     left = np.maximum(cpu, 0)
     idle = free.sum(axis=0)
     gpus = idle / 1000.0
-    out = np.zeros((len(STATE), len(cpu)))
+    out = np.zeros((STATES, len(cpu)))
     for i, cores in enumerate(CORES):
         out[FIRST_ST + i] = np.maximum(0.0, gpus - left / (1000.0 * cores))
     out[SURPLUS] = np.maximum(0.0, left - known.rho * gpus) / known.rho
@@ -166,9 +176,9 @@ def states_of(cpu: Ints, free: Ints, known: Knowledge) -> Floats:
         out[UFILL] += known.loss[device]
         out[VFILL] += known.expected_loss[device]
     out[NFULL] = (free == WHOLE).sum(axis=0)
-    out[NFULL + 1] = ((free > 0) & (free < WHOLE)).sum(axis=0)
+    out[NPART] = ((free > 0) & (free < WHOLE)).sum(axis=0)
     out[LOGR] = np.abs(np.log((left + 2000.0) / (known.rho * (idle + 200.0) / 1000.0)))
-    out[LOGR + 1] = np.sqrt(idle.astype(np.float64) * left) / 20000.0
+    out[SQRT_RC] = np.sqrt(idle.astype(np.float64) * left) / 20000.0
     return out
 
 
@@ -193,7 +203,7 @@ def actions_of(
             (equal > 0) & (others == 0),
             others > 0,
             after[LOGR],
-            after[0],
+            after[FRAGMENTED],
             after[ST12],
         ]
     )
@@ -202,12 +212,12 @@ def actions_of(
 def weighed_all(before: Floats, after: Floats, action: Floats, weights: Floats) -> Floats:
     """The same as `weighed` of many nodes."""
     total = np.zeros(before.shape[1])
-    for i in range(len(STATE)):
+    for i in range(STATES):
         if weights[i] != 0.0:
             total += weights[i] * (before[i] - after[i])
-    for i in range(len(ACTION)):
-        if weights[len(STATE) + i] != 0.0:
-            total += weights[len(STATE) + i] * action[i]
+    for i in range(ACTIONS):
+        if weights[STATES + i] != 0.0:
+            total += weights[STATES + i] * action[i]
     return total
 
 

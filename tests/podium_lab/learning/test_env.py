@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("numba")
 pytest.importorskip("gymnasium")
 
-from podium_lab.learning.batch_env import PlacementBatch
 from podium_lab.learning.env import PlacementEnv
 from podium_lab.learning.kernel import KernelRun, Scorer
 from podium_lab.learning.lists import find_list, find_nodes, node_specs, pod_spec
@@ -96,22 +95,3 @@ def test_who_takes_the_node_with_the_best_sum_of_terms_decides_as_the_kernel(
         asked += 1
     assert asked > 40
     assert env.episode.placed == int((run.chosen >= 0).sum())
-
-
-def test_a_batch_is_so_many_environments(tmp_path_factory: pytest.TempPathFactory) -> None:
-    nodes, pods = world(tmp_path_factory)
-    batch = PlacementBatch(3, nodes, pods)
-    observation, _ = batch.reset(seed=7)
-    assert batch.observation_space.contains(observation)
-    totals, ends = np.zeros(3), np.zeros(3, dtype=int)
-    for _ in range(200):
-        observation, rewards, over, _, _ = batch.step(observation["mask"].argmax(axis=1))
-        assert batch.observation_space.contains(observation)
-        totals += rewards
-        ends += over
-    assert (ends >= 2).all()
-    assert (totals > 1.0).all()
-    again = PlacementBatch(3, nodes, pods)
-    first, _ = again.reset(seed=7)
-    assert (first["nodes"] == batch.reset(seed=7)[0]["nodes"]).all()
-    assert not (first["nodes"][0] == first["nodes"][1]).all()

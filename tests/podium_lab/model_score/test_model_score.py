@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from podium.config import load_config
 from podium.config.durations import SECOND, Duration
@@ -25,6 +28,8 @@ from podium_lab.models.set_scorer import initial_weights
 from tests.podium.engine.schedulers import World
 from tests.podium_lab.model_score.servers import ModelServer
 from tools.kit.builders import make_node, make_pod
+from tools.kit.effort import examples
+from tools.testbed.certificates import CertificateAuthority
 
 DEADLINE = "5s"
 """Long enough for a busy machine, where it is not the deadline that is tested."""
@@ -284,10 +289,14 @@ def test_outcomes_are_told_at_least_once_and_in_order(server: ModelServer, monke
     place(found, 2)
     outcomes = plugin_of(found).outcomes
     assert outcomes is not None
+    for i in range(2):
+        pod = make_pod(f"p{i}", node="n0", status={"phase": "Running"})
+        found.intake.set(pod)
+        found.intake.delete(pod)
     assert outcomes.flush(20.0)
     told = [(each["decisionId"], each["outcome"], each["node"]) for each in server.outcomes]
     ids = [each["decisionId"] for each in server.questions]
-    assert told == [(ids[0], "bound", "n0"), (ids[1], "bound", "n0")]
+    assert told == [(id, outcome, "n0") for id in ids for outcome in ("bound", "running", "gone")]
 
 
 def test_explain_says_who_decided_and_sends_no_outcome(server: ModelServer) -> None:
@@ -358,3 +367,54 @@ def test_no_threads_are_left_behind_by_a_server_that_is_gone() -> None:
         place(found, start=i)
     assert len(found.bound) == 40
     assert threading.active_count() <= before + 2
+
+
+def server_tls(authority: CertificateAuthority, host: str = "127.0.0.1") -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*authority.issue("server", hosts=[host]))
+    return context
+
+
+def test_a_certificate_that_is_not_accepted_is_a_fallback(tmp_path: Path) -> None:
+    authority = CertificateAuthority(tmp_path)
+    ca = {"caFile": str(authority.certificate)}
+    for host, tls, reason in (
+        ("127.0.0.1", {}, "no_model"),
+        ("127.0.0.1", ca, ""),
+        ("models.example.com", ca, "no_model"),
+        ("models.example.com", {**ca, "serverName": "models.example.com"}, ""),
+        ("models.example.com", {"insecureSkipVerify": True}, ""),
+        ("127.0.0.1", {"caFile": str(tmp_path / "missing.crt")}, "no_model"),
+    ):
+        server = ModelServer(tls=server_tls(authority, host))
+        found = world(3, url=server.url, model="m", tls=tls)
+        place(found)
+        assert reasons(found) == {reason: 1}, (host, tls, found.reports)
+        server.kill()
+
+
+def test_a_server_without_tls_is_a_fallback(server: ModelServer) -> None:
+    found = world(3, url=server.url.replace("http:", "https:"), model="m")
+    place(found)
+    assert reasons(found) == {"no_model": 1}
+
+
+def test_no_bytes_of_a_server_cost_a_pod(server: ModelServer) -> None:
+    """Random bytes as an answer, as the body of one, and as its tensor."""
+    found = world(3, url=server.url, model="m")
+    place(found)
+
+    @settings(max_examples=examples(60), deadline=None)
+    @given(st.binary(max_size=300), st.sampled_from([b"", b"Content-Length: %d\r\n", BINARY_HEAD]))
+    def answered(answer: bytes, head: bytes) -> None:
+        lines = head % len(answer) if head else b""
+        server.raw = b"HTTP/1.1 200 OK\r\n" + lines + b"\r\n" + answer if head else answer
+        found.clock.advance(PAUSE + 1)
+        before = len(found.bound)
+        place(found, start=before)
+        assert len(found.bound) == before + 1
+
+    answered()
+
+
+BINARY_HEAD = b"Inference-Header-Content-Length: 3\r\nContent-Length: %d\r\n"

@@ -84,7 +84,7 @@ def test_queries_are_understood(query: str, expected: tuple[int, str] | None) ->
 def test_traits_are_drawn_in_the_order_pods_arrive() -> None:
     first, again = traits_sampler(UsageModel(), 3), traits_sampler(UsageModel(), 3)
     assert [first() for _ in range(5)] == [again() for _ in range(5)]
-    assert len(first()) == len(STEADY)
+    assert len(first()) == len((*STEADY, 0.0))
 
 
 TARGET = """

@@ -8,6 +8,7 @@ from tools.cli.bench.e2e import e2e
 from tools.cli.bench.embedded import embedded
 from tools.cli.bench.extender import extender
 from tools.cli.bench.growth import growth
+from tools.cli.bench.model import model
 from tools.cli.bench.scheduler_perf import scheduler_perf
 from tools.cli.bench.simulate import simulate
 
@@ -25,5 +26,5 @@ def bench(context: typer.Context) -> None:
 
 
 app.command("scheduler-perf")(scheduler_perf)
-for command in (growth, cost, e2e, embedded, extender, simulate):
+for command in (growth, cost, e2e, embedded, extender, model, simulate):
     app.command()(command)

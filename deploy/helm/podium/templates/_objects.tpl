@@ -128,3 +128,39 @@ profiles:
 {{- $given := (default dict .config.leaderElection).resourceName -}}
 {{- if $given -}}{{- $given -}}{{- else -}}{{- ternary .name "kube-scheduler" $beside -}}{{- end -}}
 {{- end -}}
+
+{{/* The folders of the files that plugins read: tokens and certificates, as podium.manifests.plugin_files finds them. */}}
+{{- define "podium.secretFolders" -}}
+{{- $found := list -}}
+{{- $names := .names -}}
+{{- range $profile := default (list dict) .config.profiles -}}
+{{- range $each := $profile.pluginConfig -}}
+{{- if has $each.name $names -}}
+{{- $args := default dict $each.args -}}
+{{- range $holder := list $args (default dict $args.source) -}}
+{{- $tls := default dict $holder.tls -}}
+{{- range $file := list $holder.tokenFile $tls.caFile $tls.certFile $tls.keyFile -}}
+{{- if and $file (hasPrefix "/" $file) (not (hasPrefix "/var/run/secrets/kubernetes.io/" $file)) -}}{{- $found = append $found (dir $file) -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- uniq $found | sortAlpha | toYaml -}}
+{{- end -}}
+
+{{/* The Secret that is mounted at a folder. */}}
+{{- define "podium.secret" -}}
+{{- $last := base .folder | lower | replace "." "-" | replace "_" "-" | trimAll "-" -}}
+{{- printf "%s-%s" .name (default "files" $last) | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* Whether a plugin asks a server for its decisions. */}}
+{{- define "podium.asksServers" -}}
+{{- $names := .names -}}
+{{- range $profile := default (list dict) .config.profiles -}}
+{{- range $each := $profile.pluginConfig -}}
+{{- if and (has $each.name $names) (default dict $each.args).url -}}true{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

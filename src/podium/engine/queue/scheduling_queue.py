@@ -20,7 +20,16 @@ from podium.engine.changes import pod_events
 from podium.engine.queue.heap import Sorter
 from podium.engine.queue.in_flight import InFlight
 from podium.engine.queue.queueing_hints import Hints, HintsByProfile, Listeners, Strategy
-from podium.engine.queue.sub_queues import ACTIVE, BACKOFF, POD_ADD, POD_UPDATE, UNSCHEDULABLE, PreEnqueue, SubQueues
+from podium.engine.queue.sub_queues import (
+    ACTIVE,
+    BACKOFF,
+    POD_ADD,
+    POD_UPDATE,
+    UNSCHEDULABLE,
+    OnMove,
+    PreEnqueue,
+    SubQueues,
+)
 from podium.engine.queue.unschedulable_pods import UnschedulableFlush, WakeTimes, last_tried
 from podium.framework.clock import Clock
 from podium.framework.events import FORCE_ACTIVATE, PLUGIN_TIMER, UNSCHEDULABLE_TIMEOUT, Event, Interest
@@ -264,6 +273,10 @@ class SchedulingQueue:
 
     # What can be seen
 
+    def follow(self, on_move: OnMove) -> None:
+        """Call a function with every pod that enters one of the queues."""
+        self._queues.on_move = on_move
+
     @property
     def ready(self) -> bool:
         """Whether `pop` would give a pod."""
@@ -327,6 +340,7 @@ class SchedulingQueue:
                     called.append((list(equal), strategy))
                 break
         woken = False
+        self._queues.cause = before if after is None else after
         for pods, strategy in called:
             for queued in pods:
                 if not listeners.wildcard and self._queues.stays_gated(queued, listeners.label):
@@ -334,6 +348,7 @@ class SchedulingQueue:
                 self._queues.take_out(queued)
                 self._queues.requeue(queued, strategy, listeners.label)
                 woken = woken or queued.queue != UNSCHEDULABLE
+        self._queues.cause = None
         self.in_flight.record(listeners, before, after)
         return woken
 

@@ -7,6 +7,7 @@ plugins; a pod that one of them holds back is parked with the unschedulable ones
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from podium.engine.queue.backoff_queue import BackoffQueue
 from podium.engine.queue.heap import Sorter, pod_heap
@@ -31,6 +32,8 @@ PRE_ENQUEUE = "PreEnqueue"
 
 PreEnqueue = Callable[[Pod, str], Status | None]
 """(pod, plugin to ask first) → None, or why the pod may not be tried, by which plugin."""
+OnMove = Callable[[QueuedPod, str, str, Any], None]
+"""Called with a pod that entered a queue, the queue, the event, and the object of the event where there is one."""
 
 
 class SubQueues:
@@ -55,6 +58,9 @@ class SubQueues:
         self._pre_enqueue = pre_enqueue
         self._count = timer.entered
         self._report = report
+        self.on_move: OnMove | None = None
+        self.cause: Any = None
+        """The object of the event that is being handled."""
         self._pods: dict[str, QueuedPod] = {}
         self.active = pod_heap(sorter)
         self.backoff = BackoffQueue(sorter, clock, initial_backoff, max_backoff, pod_groups=pod_groups)
@@ -138,6 +144,8 @@ class SubQueues:
         queued.queue = queue
         self._pods[queued.key] = queued
         self._count(queue, label)
+        if self.on_move is not None:
+            self.on_move(queued, queue, label, self.cause)
 
     def take_out(self, queued: QueuedPod) -> None:
         del self._pods[queued.key]

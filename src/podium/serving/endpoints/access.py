@@ -73,6 +73,16 @@ class AccessQuestion(NamedTuple):
     verb: str
 
 
+class ResourceQuestion(NamedTuple):
+    """The same about objects of the core group."""
+
+    user: UserInfo
+    verb: str
+    resource: str
+    namespace: str
+    """Empty: in all of them."""
+
+
 class AccessDecision(NamedTuple):
     """What a SubjectAccessReview answered."""
 
@@ -113,7 +123,7 @@ class DelegatedAccessControl:
         self._known_tokens: OrderedDict[str, None] = OrderedDict()
         self._unknown_tokens = RateLimit(UNKNOWN_TOKENS_PER_SECOND, UNKNOWN_TOKENS_AT_ONCE)
         self._report_limit = ReportLimit(REPEAT, lambda: asyncio.get_running_loop().time())
-        self._answers: ReviewCache[AccessQuestion, AccessDecision] = ReviewCache(access_answers_hold)
+        self._answers: ReviewCache[AccessQuestion | ResourceQuestion, AccessDecision] = ReviewCache(access_answers_hold)
         self._current: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -153,6 +163,19 @@ class DelegatedAccessControl:
             return web.Response(status=500, text=f'Internal Server Error: "{path}": the API server cannot be asked\n')
         return None if answer.allowed else _forbidden(user, path, verb, answer.reason)
 
+    async def user_of(self, request: web.BaseRequest, token: str = "") -> UserInfo:
+        """Who sends a request, by its certificate, its bearer token or this one; ANONYMOUS where nothing says so.
+
+        Raises UnauthenticatedError or TooManyTokensError.
+        """
+        return await self._user(request, token)
+
+    async def may(self, question: AccessQuestion | ResourceQuestion) -> bool:
+        """Whether the API server allows it; raises ClientError where that cannot be asked."""
+        if self._authorization is None:
+            return False
+        return (await self._answers.get(question, lambda: self._review_access(question))).allowed
+
     def _is_always_allowed(self, path: str) -> bool:
         path = path.removeprefix("/")
         return any(
@@ -162,10 +185,10 @@ class DelegatedAccessControl:
 
     # Authentication
 
-    async def _user(self, request: web.Request) -> UserInfo:
+    async def _user(self, request: web.BaseRequest, token: str = "") -> UserInfo:
         user, doubtful = self._certified(request)
         if user is None:
-            token = _bearer_token(request.headers.get("Authorization", ""))
+            token = _bearer_token(request.headers.get("Authorization", "")) or token
             if token and self._authentication is not None:
                 user = await self._token_user(token)
                 doubtful = doubtful or user is None
@@ -176,7 +199,7 @@ class DelegatedAccessControl:
             raise UnauthenticatedError
         return ANONYMOUS
 
-    def _certified(self, request: web.Request) -> tuple[UserInfo | None, bool]:
+    def _certified(self, request: web.BaseRequest) -> tuple[UserInfo | None, bool]:
         """The user that a client certificate proves, and whether it was one that should have and did not."""
         transport = request.transport
         connection = None if transport is None else transport.get_extra_info("ssl_object")
@@ -232,7 +255,7 @@ class DelegatedAccessControl:
 
     # Authorization
 
-    async def _review_access(self, question: AccessQuestion) -> AccessDecision:
+    async def _review_access(self, question: AccessQuestion | ResourceQuestion) -> AccessDecision:
         assert self._authorization is not None
         user = question.user
         spec: dict[str, Any] = {
@@ -240,8 +263,12 @@ class DelegatedAccessControl:
             "groups": user.groups,
             "uid": user.uid,
             "extra": dict(user.extra),
-            "nonResourceAttributes": {"path": question.path, "verb": question.verb},
         }
+        if isinstance(question, AccessQuestion):
+            spec["nonResourceAttributes"] = {"path": question.path, "verb": question.verb}
+        else:
+            attributes = {"verb": question.verb, "resource": question.resource, "namespace": question.namespace}
+            spec["resourceAttributes"] = {**attributes, "version": "v1"}
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         status_object = _status_of(await self._authorization.post(_ACCESS_REVIEWS, body, timeout=PATIENCE))
         return AccessDecision(bool(status_object.get("allowed")), str(status_object.get("reason") or ""))

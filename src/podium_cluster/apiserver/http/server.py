@@ -19,7 +19,7 @@ import ssl
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from aiohttp import HttpVersion11, hdrs, web
 
@@ -59,6 +59,14 @@ LONGEST_WARNING_WHEN_CUT: Final = 256
 MOST_HEADERS: Final = 64
 
 
+class Site(NamedTuple):
+    """Pages for browsers."""
+
+    serves: Callable[[str], bool]
+    """Whether it has a path."""
+    answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
 class PortInUseError(Exception):
     """The address is taken: one sentence says so."""
 
@@ -96,6 +104,8 @@ class ApiServer:
         self.port = port
         self.pages: dict[str, Page] = {}
         """What is answered beside the API, by path."""
+        self.site: Site | None = None
+        """Pages for browsers, which answer all requests below a path of theirs and look at who sends them."""
 
     @property
     def url(self) -> str:
@@ -136,6 +146,8 @@ class ApiServer:
 
     async def answer(self, http: web.BaseRequest) -> web.StreamResponse:
         """The answer to one HTTP request."""
+        if self.site is not None and self.site.serves(http.path):
+            return await self._noted(http, self.site.answer(http))
         headers = http.headers
         method = http.method
         refusal = self._refusal(headers.get(hdrs.HOST), headers.get(hdrs.ORIGIN), headers.get("Sec-Fetch-Site"))
@@ -145,13 +157,18 @@ class ApiServer:
             body = b"" if method in _WITHOUT_BODY or not http.body_exists else await self._body(http)
         except StatusError as error:
             return _written(failure(error))
-        if self._listener is None:
-            return await self._answer(http, body)
-        self._listener.begins(http.protocol)
+        return await self._noted(http, self._answer(http, body))
+
+    async def _noted(self, http: web.BaseRequest, answer: Awaitable[web.StreamResponse]) -> web.StreamResponse:
+        """Have the listener know that the connection is needed."""
+        listener = self._listener
+        if listener is None:
+            return await answer
+        listener.begins(http.protocol)
         try:
-            return await self._answer(http, body)
+            return await answer
         finally:
-            self._listener.ends(http.protocol)
+            listener.ends(http.protocol)
 
     async def _answer(self, http: web.BaseRequest, body: bytes) -> web.StreamResponse:
         headers, method = http.headers, http.method

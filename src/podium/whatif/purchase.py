@@ -1,0 +1,491 @@
+"""Finds the nodes of a catalog with the least price on which the engine places every pod that waits.
+
+Combinations are tried from the cheapest on, and each is verified: the nodes are added, and the engine places all pods
+in the order of the queue under the real profile, because scores may put a small pod where a large one had to go. The
+first that holds is the cheapest, and that is a proof. What cannot hold the pods by amounts alone is not tried.
+
+For many pods this takes too long, so a good combination is found first: by mixed-integer covering where scipy is
+installed, else by filling one type after another. Its price and the bound of the covering problem give the gap.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from kubecel.quantity import NANO, parse
+from podium.engine.decide import find_feasible
+from podium.framework.cycle import Cycle
+from podium.framework.status import PluginError
+from podium.kube import Node, Pod
+from podium.kube.requests import fit_requests, offered, requested
+from podium.whatif.applying import HOSTNAME, add_node, free_name
+from podium.whatif.capacity import left_over, replace_sampling
+from podium.whatif.catalog import Catalog, CatalogError, NodeType
+from podium.whatif.covering import Cover, CoverBound, solve
+from podium.whatif.patterns import QuestionError
+from podium.whatif.placements import Placement, Placer
+from podium.whatif.sandbox import Sandbox
+from podium.workloads import daemon_sets
+
+OPTIMAL: Final = "optimal"
+GAP: Final = "gap"
+RELATIONAL: Final = frozenset({"PodTopologySpread", "InterPodAffinity"})
+"""What these refuse on one new node, they may allow on several."""
+SECONDS: Final = 10.0
+FEW_PODS: Final = 60
+FEW_NODES: Final = 6
+"""Combinations of more nodes are too many to be tried one by one."""
+STARTS: Final = 8
+MOST_QUEUED: Final = 1_000_000
+EXTRA: Final = 20
+"""Combinations that are tried for a runner-up."""
+
+
+Combination = tuple[tuple[int, ...], float]
+"""The numbers of offers, each as often as it is bought, and what they cost."""
+
+
+@dataclass(frozen=True)
+class PurchaseRules:
+    """The options of `--unblock`."""
+
+    max_nodes: int | None = None
+    max_types: int | None = None
+    only: str = ""
+    spot: bool = False
+    seconds: float = SECONDS
+    keep_free: Mapping[str, float] = field(default_factory=dict)
+    """Shares of a resource that stay free on new nodes."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A type in a zone, at its price."""
+
+    type: NodeType
+    zone: str
+    price: float
+    node: Node
+    room: Mapping[str, int]
+    """What is left for pods beside those of DaemonSets, and the pod slots under "pods"."""
+    daemons: Mapping[str, int]
+
+    @property
+    def name(self) -> str:
+        return self.type.name
+
+
+@dataclass
+class Bought:
+    """A new node, and what it would hold."""
+
+    node: str
+    offer: Offer
+    pods: list[str] = field(default_factory=list)
+    left_over: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Hopeless:
+    """A pod that no type can hold, and why each refuses it."""
+
+    pod: Pod
+    reasons: dict[str, str]
+
+
+@dataclass
+class Purchase:
+    """The cheapest nodes found, and what is proved of them."""
+
+    nodes: list[Bought]
+    price: float
+    currency: str
+    lower_bound: float
+    proved: str
+    solved: bool
+    runner_up: tuple[dict[str, int], float] | None
+    hopeless: list[Hopeless]
+    daemon_share: dict[str, dict[str, int]]
+    order_sensitive: bool
+    placements: list[Placement]
+    tried: int
+
+    @property
+    def gap(self) -> float:
+        """By how much the price may be above the least one, as a share of it."""
+        if self.proved == OPTIMAL or not self.price:
+            return 0.0
+        return max(0.0, (self.price - self.lower_bound) / self.price)
+
+    @property
+    def counts(self) -> Counter[tuple[str, str]]:
+        return Counter((each.offer.name, each.offer.zone) for each in self.nodes)
+
+
+def purchase(
+    sandbox: Sandbox,
+    catalog: Catalog,
+    pods: Sequence[Pod],
+    rules: PurchaseRules | None = None,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> Purchase:
+    """The cheapest nodes that, added, let the engine place these pods; the sandbox is left as it was."""
+    search = _PurchaseSearch(sandbox, catalog, pods, rules or PurchaseRules(), clock)
+    return search.run()
+
+
+class _PurchaseSearch:
+    """One search, with what it has tried."""
+
+    def __init__(
+        self, sandbox: Sandbox, catalog: Catalog, pods: Sequence[Pod], rules: PurchaseRules, clock: Callable[[], float]
+    ) -> None:
+        self._sandbox = sandbox
+        self._catalog = catalog
+        self._rules = rules
+        self._clock = clock
+        self._end = clock() + rules.seconds
+        self._pods = list(pods)
+        self._of_each = daemon_sets.one_of_each(placed.pod for placed in sandbox.cluster.pods.values())
+        self._tried: dict[tuple[int, ...], tuple[bool, list[Placement]]] = {}
+        self._order_sensitive = False
+        self._all: list[Offer] = []
+
+    def run(self) -> Purchase:
+        if self._verify(())[0]:
+            return self._result((), 0.0, solved=True, hopeless=[])
+        self._all = offers = self._offers()
+        cover, hopeless = self._cover(offers)
+        if hopeless:
+            lost = {each.pod.uid for each in hopeless}
+            self._pods = [pod for pod in self._pods if pod.uid not in lost]
+            self._tried.clear()
+            if self._verify(())[0]:
+                return self._result((), 0.0, solved=False, hopeless=hopeless)
+        bound = solve(cover, max(0.5, self._rules.seconds * 0.4))
+        best = self._heuristic(cover, bound)
+        return self._from_the_cheapest(cover, bound, best, hopeless)
+
+    # Offers
+
+    def _offers(self) -> list[Offer]:
+        offers = []
+        for kind in self._catalog.types.values():
+            if self._rules.only and not any(fnmatchcase(kind.name, each) for each in self._rules.only.split(",")):
+                continue
+            for zone in self._zones(kind):
+                price = kind.price_in(zone, spot=self._rules.spot)
+                if price is None:
+                    where = f"{kind.where}: " if kind.where else ""
+                    raise CatalogError(
+                        f"{where}type {kind.name} has no price; write price: 0.214, or leave it out with --only"
+                    )
+                offers.append(self._offer(kind, zone, price))
+        if not offers:
+            raise QuestionError(f"--only {self._rules.only}: the catalog has no type of that name")
+        offers.sort(key=lambda each: (each.price, each.name, each.zone))
+        return offers
+
+    def _zones(self, kind: NodeType) -> Sequence[str]:
+        if not kind.zones:
+            return ("",)
+        if len(kind.zones) > 1 and not self._zones_matter:
+            return (min(kind.zones, key=lambda zone: kind.price_in(zone, spot=self._rules.spot) or 0.0),)
+        return kind.zones
+
+    @property
+    def _zones_matter(self) -> bool:
+        """Whether a pod's place in a zone can make a difference."""
+        text = "topology.kubernetes.io/zone"
+        for pod in {self._sandbox.cluster.facts.of(pod).signature: pod for pod in self._pods}.values():
+            spec = pod.spec
+            if (
+                text in spec.node_selector
+                or spec.affinity is not None
+                or spec.topology_spread_constraints
+                or spec.volumes
+            ):
+                return True
+        return bool(self._sandbox.cluster.terms._groups)
+
+    def _offer(self, kind: NodeType, zone: str, price: float) -> Offer:
+        node = self._keeping_free(kind.node(f"{kind.name}{'-' * bool(zone)}{zone}-new", zone))
+        taken: Counter[str] = Counter()
+        for pod in daemon_sets.pods_for(node, self._of_each):
+            taken.update(requested(pod))
+            taken["pods"] += 1
+        room = {name: max(0, amount - taken[name]) for name, amount in offered(node.status.allocatable).items()}
+        return Offer(kind, zone, price, node, room, dict(taken))
+
+    def _keeping_free(self, node: Node) -> Node:
+        if not self._rules.keep_free:
+            return node
+        amounts = dict(node.status.allocatable)
+        for name, share in self._rules.keep_free.items():
+            if name in amounts:
+                nano = int(parse(amounts[name]) * (1 - share))
+                amounts[name] = f"{nano * 1000 // NANO}m" if name == "cpu" else nano // NANO
+        return replace(node, status=replace(node.status, allocatable=amounts))
+
+    # What each offer can hold
+
+    def _cover(self, offers: Sequence[Offer]) -> tuple[Cover, list[Hopeless]]:
+        """All pods by signature, with where they may go; and those that no node takes, old or new."""
+        sandbox = self._sandbox
+        by_signature: dict[bytes, list[Pod]] = {}
+        for pod in self._pods:
+            by_signature.setdefault(sandbox.cluster.facts.of(pod).signature, []).append(pod)
+        old_rows = sandbox.cluster.order.rows.tolist()
+        able: list[NDArray[np.bool_]] = []
+        able_here: list[NDArray[np.bool_]] = []
+        kept: list[list[Pod]] = []
+        hopeless: list[Hopeless] = []
+        resources = list(dict.fromkeys(name for pods in by_signature.values() for name in fit_requests(pods[0])))
+        free = self._free(old_rows, resources)
+        with sandbox.trying():
+            rows = [sandbox.cluster.row_of[self._add(offer)] for offer in offers]
+            for pods in by_signature.values():
+                takes, reasons = self._takes(pods[0], [*old_rows, *rows], offers)
+                if not takes.any():
+                    hopeless += [Hopeless(pod, reasons) for pod in pods]
+                    continue
+                kept.append(pods)
+                able_here.append(takes[: len(old_rows)])
+                able.append(takes[len(old_rows) :])
+        requests = [[*(fit_requests(pods[0]).get(name, 0) for name in resources), 1] for pods in kept]
+        rooms = [[*(each.room.get(name, 0) for name in resources), each.room.get("pods", 0)] for each in offers]
+        size = len(resources) + 1
+        cover = Cover(
+            [len(pods) for pods in kept],
+            np.array(requests, dtype=np.float64).reshape(len(kept), size),
+            np.array(rooms, dtype=np.float64).reshape(len(offers), size),
+            np.array([each.price for each in offers], dtype=np.float64),
+            np.array(able, dtype=np.bool_).reshape(len(kept), len(offers)),
+            free,
+            np.array(able_here, dtype=np.bool_).reshape(len(kept), len(old_rows)),
+            [each.type.max for each in offers],
+        )
+        return cover, hopeless
+
+    def _free(self, rows: Sequence[int], resources: Sequence[str]) -> NDArray[np.float64]:
+        """[node, resource]: what nodes have free, with the pod slots last."""
+        columns = self._sandbox.cluster.resources
+        lines = [columns.allocatable_of(name)[rows] - columns.requested_of(name)[rows] for name in resources]
+        lines.append(columns.allowed_pods[rows] - columns.pod_count[rows])
+        return np.maximum(np.array(lines, dtype=np.float64).T.reshape(len(rows), len(lines)), 0.0)
+
+    def _takes(
+        self, pod: Pod, rows: Sequence[int], offers: Sequence[Offer]
+    ) -> tuple[NDArray[np.bool_], dict[str, str]]:
+        """Whether an empty node of each offer takes the pod, relations to other pods left aside."""
+        sandbox = self._sandbox
+        runtime = sandbox.engine.profiles[pod.spec.scheduler_name]
+        takes = np.zeros(len(rows), dtype=np.bool_)
+        reasons: dict[str, str] = {}
+        try:
+            search = find_feasible(runtime, Cycle(pod, sandbox.cluster), replace_sampling(sandbox))
+        except PluginError as error:
+            return takes, {"": str(error)}
+        feasible = set(search.feasible.tolist())
+        statuses = search.statuses()
+        first = len(rows) - len(offers)
+        for position, row in enumerate(rows):
+            status = statuses.get(row)
+            takes[position] = row in feasible or status.plugin in RELATIONAL
+            if not takes[position] and position >= first:
+                reasons[offers[position - first].name] = status.message
+        return takes, reasons
+
+    def _add(self, offer: Offer) -> str:
+        name = free_name(self._sandbox, offer.name)
+        labels = {**offer.node.labels, HOSTNAME: name}
+        metadata = replace(offer.node.metadata, name=name, uid=name, labels=labels)
+        add_node(self._sandbox, replace(offer.node, metadata=metadata), self._of_each)
+        return name
+
+    def _added(self, chosen: Sequence[int]) -> list[tuple[str, Offer]]:
+        """Add these offers in the order of their names: which of equal nodes a pod gets depends on the order."""
+        offers = sorted((self._all[index] for index in chosen), key=lambda each: (each.name, each.zone))
+        return [(self._add(offer), offer) for offer in offers]
+
+    # Trying combinations
+
+    def _verify(self, chosen: tuple[int, ...]) -> tuple[bool, list[Placement]]:
+        """Whether the engine places every pod once these offers are added."""
+        known = self._tried.get(chosen)
+        if known is None:
+            sandbox = self._sandbox
+            with sandbox.trying():
+                self._added(chosen)
+                placer = Placer(sandbox)
+                placements = placer.place_all(placer.in_queue_order(self._pods))
+            known = self._tried[chosen] = all(each.fits for each in placements), placements
+        return known
+
+    def _heuristic(self, cover: Cover, bound: CoverBound) -> Combination | None:
+        """A combination that holds: what the covering problem chose, or one type after another, and what is missing."""
+        found: Combination | None = None
+        starts = ([bound.counts] if bound.counts else []) + cover.fills()[:STARTS]
+        for counts in starts:
+            better = self._grown(counts, found)
+            if better is not None and (found is None or better[1] < found[1] - 1e-9):
+                found = better
+            if self._clock() > self._end or (found is not None and found[1] <= bound.price * 1.01):
+                break
+        return found
+
+    def _grown(self, counts: Mapping[int, int], known: Combination | None) -> Combination | None:
+        """The combination with nodes added until the engine places all, then without those that are not needed."""
+        offers = self._all
+        chosen = Counter(counts)
+        for _attempt in range(40):
+            key = tuple(sorted(chosen.elements()))
+            price = sum(offers[index].price for index in key)
+            if (known is not None and price >= known[1]) or not self._allowed(chosen):
+                return None
+            holds, placements = self._verify(key)
+            if holds:
+                return self._thinned(chosen)
+            left = [each.pod for each in placements if not each.fits]
+            index = self._cheapest_for(left)
+            if index is None or self._clock() > self._end:
+                return None
+            chosen[index] += 1
+        return None
+
+    def _cheapest_for(self, pods: Sequence[Pod]) -> int | None:
+        """The cheapest offer that holds the largest of these pods."""
+        offers = self._all
+        largest = max(pods, key=lambda pod: sum(fit_requests(pod).values()))
+        wanted = fit_requests(largest)
+        with self._sandbox.trying():
+            names = [self._add(offer) for offer in offers]
+            takes, _ = self._takes(largest, [self._sandbox.cluster.row_of[name] for name in names], offers)
+        able = [index for index in range(len(offers)) if takes[index]]
+        able = [index for index in able if all(offers[index].room.get(name, 0) >= n for name, n in wanted.items())]
+        return min(able, key=lambda index: offers[index].price, default=None)
+
+    def _thinned(self, chosen: Counter[int]) -> Combination:
+        offers = self._all
+        for index in sorted(chosen, key=lambda each: -offers[each].price):
+            while chosen[index] and self._clock() < self._end:
+                fewer = chosen.copy()
+                fewer[index] -= 1
+                if not self._verify(tuple(sorted(fewer.elements())))[0]:
+                    break
+                chosen[index] -= 1
+        key = tuple(sorted(chosen.elements()))
+        return key, sum(offers[index].price for index in key)
+
+    def _allowed(self, chosen: Counter[int]) -> bool:
+        rules, offers = self._rules, self._all
+        if rules.max_nodes is not None and chosen.total() > rules.max_nodes:
+            return False
+        by_type: Counter[str] = Counter()
+        for index, number in chosen.items():
+            by_type[offers[index].name] += number
+        if rules.max_types is not None and sum(number > 0 for number in by_type.values()) > rules.max_types:
+            return False
+        limits = {each.name: each.type.max for each in offers}
+        return all(limits[name] is None or number <= limits[name] for name, number in by_type.items())  # type: ignore[operator]
+
+    def _from_the_cheapest(
+        self, cover: Cover, bound: CoverBound, best: Combination | None, hopeless: list[Hopeless]
+    ) -> Purchase:
+        """Combinations in the order of their prices, until one holds; where there are too many, the best one known."""
+        least = bound.price
+        if best is None or len(best[0]) <= FEW_NODES:
+            for price, key in self._combinations():
+                if best is not None and price >= best[1] - 1e-9:
+                    least = best[1]
+                    break
+                if self._clock() > self._end:
+                    break
+                least = max(least, price)
+                if not self._allowed(Counter(key)) or not cover.may_hold(key):
+                    continue
+                if self._verify(key)[0]:
+                    best, least = (key, price), price
+                    break
+                if len(self._pods) <= FEW_PODS and cover.packs(key):
+                    self._order_sensitive = True
+        if best is None:
+            return self._result((), least, solved=False, hopeless=hopeless)
+        runner_up = self._runner_up(cover, best)
+        result = self._result(best[0], least, solved=True, hopeless=hopeless)
+        result.runner_up = runner_up
+        return result
+
+    def _runner_up(self, cover: Cover, best: Combination) -> tuple[dict[str, int], float] | None:
+        """The next combination that holds, leaving out the best one with nodes added."""
+        offers = self._all
+        known = [(sum(offers[i].price for i in key), key) for key, (holds, _) in self._tried.items() if holds]
+        others = [each for each in known if each[1] != best[0] and not Counter(best[0]) <= Counter(each[1])]
+        looked = 0
+        for price, key in self._combinations() if len(best[0]) <= FEW_NODES else ():
+            if price < best[1] or key == best[0] or Counter(best[0]) <= Counter(key):
+                continue
+            looked += 1
+            if looked > EXTRA or self._clock() > self._end or (others and price >= min(others)[0]):
+                break
+            if self._allowed(Counter(key)) and cover.may_hold(key) and self._verify(key)[0]:
+                others.append((price, key))
+                break
+        if not others:
+            return None
+        price, key = min(others)
+        return dict(Counter(offers[index].name for index in key)), round(price, 6)
+
+    def _combinations(self) -> Iterator[tuple[float, tuple[int, ...]]]:
+        """All multisets of offers with their prices, the cheapest first."""
+        offers = self._all
+        most = self._rules.max_nodes or max(1, len(self._pods))
+        queue: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+        while queue and len(queue) < MOST_QUEUED:
+            price, key = heapq.heappop(queue)
+            if key:
+                yield price, key
+            if len(key) < most:
+                for index in range(key[-1] if key else 0, len(offers)):
+                    heapq.heappush(queue, (round(price + offers[index].price, 9), (*key, index)))
+
+    def _result(self, key: tuple[int, ...], least: float, *, solved: bool, hopeless: list[Hopeless]) -> Purchase:
+        holds, placements = self._verify(key)
+        sandbox = self._sandbox
+        with sandbox.trying():
+            bought = [Bought(name, offer) for name, offer in self._added(key)]
+            placer = Placer(sandbox)
+            placements = placer.place_all(placer.in_queue_order(self._pods))
+            by_name = {each.node: each for each in bought}
+            for placement in placements:
+                if placement.node in by_name:
+                    by_name[placement.node].pods.append(placement.pod.key)
+            for each in bought:
+                each.left_over = left_over(sandbox, each.node, [placement.pod for placement in placements])
+        price = sum(each.offer.price for each in bought)
+        optimal = solved and not hopeless and least >= price - 1e-9
+        return Purchase(
+            bought,
+            round(price, 6),
+            self._catalog.currency,
+            round(min(least, price) if solved else least, 6),
+            OPTIMAL if optimal or (solved and least >= price - 1e-9) else GAP,
+            solved and not hopeless and holds,
+            None,
+            hopeless,
+            {each.offer.name: dict(each.offer.daemons) for each in bought if each.offer.daemons},
+            self._order_sensitive,
+            placements,
+            len(self._tried),
+        )

@@ -1,0 +1,195 @@
+"""Says what each name of the API answers.
+
+GET  snapshot[?at=TIME]        all nodes as columns, now or at a time of the past
+GET  queue, groups, qos, policy, differences, configuration
+GET  timeline[?from=&to=&step=]
+GET  pods/NAMESPACE/NAME, pods/NAMESPACE/NAME/explain, nodes/NAME
+GET  search?q=TEXT
+POST whatif, capacity          what `podium whatif` and `podium capacity` answer
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Final, TypeVar
+
+import msgspec
+
+from podium.engine.explain import UnknownProfileError
+from podium.run.dashboard import SchedulerView
+from podium.serving.events.event_object import micro_time
+from podium_dashboard.access import RefusedError
+from podium_dashboard.configuration import configuration_answer
+from podium_dashboard.explaining import Known, explained, known_of, shown_to
+from podium_dashboard.feed import Feed, entries_for
+from podium_dashboard.groups import groups_answer
+from podium_dashboard.nodes import node_details
+from podium_dashboard.pods import pod_details
+from podium_dashboard.policies import differences_answer, policy_answer, qos_answer
+from podium_dashboard.records import (
+    ExplainAnswer,
+    PodEntry,
+    QueueAnswer,
+    Snapshot,
+    TimelineAnswer,
+    TimelinePoint,
+)
+from podium_dashboard.search import search_answer
+from podium_dashboard.viewer import Viewer
+from podium_dashboard.waiting import SHOWN, groups_of, waiting_pods
+
+MOST_POINTS: Final = 1_200
+MOST_MARKS: Final = 500
+MOST_WAITING: Final = 10_000
+T = TypeVar("T")
+
+
+class ApiAnswers:
+    """The answers about what one feed follows."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._explaining = asyncio.Semaphore(2)
+
+    async def namespaces(self) -> set[str]:
+        """Those that have pods, or are known by name."""
+        return await self._look(_namespaces)
+
+    async def show(self, name: str, query: Mapping[str, str], viewer: Viewer) -> msgspec.Struct | bytes:
+        """The answer to a GET; raises RefusedError."""
+        await self._feed.ready()
+        state = self._feed.state(viewer)
+        match name.split("/"):
+            case ["snapshot"]:
+                return self._snapshot(query, viewer)
+            case ["queue"]:
+                return await self._queue(query, viewer)
+            case ["groups"]:
+                return await self._look(groups_answer(state, viewer))
+            case ["qos"]:
+                return await self._look(qos_answer(state, viewer))
+            case ["policy"]:
+                return await self._look(policy_answer(state))
+            case ["differences"]:
+                return await self._look(differences_answer(state, viewer))
+            case ["configuration"]:
+                return await self._look(configuration_answer(state))
+            case ["timeline"]:
+                return await self._timeline(query, viewer)
+            case ["search"]:
+                return await self._look(search_answer(query.get("q", ""), viewer))
+            case ["nodes", node]:
+                return _found(await self._look(node_details(node, state, viewer)), f"there is no node {node}")
+            case ["pods", namespace, pod]:
+                found = await self._look(pod_details(namespace, pod, state, viewer))
+                return _found(found, f"there is no pod {namespace}/{pod} that waits or runs")
+            case ["pods", namespace, pod, "explain"]:
+                return await self._explain(namespace, pod, viewer)
+        raise RefusedError(404, f"the API has no {name[:100]!r}")
+
+    async def ask(self, name: str, body: bytes, viewer: Viewer) -> msgspec.Struct | bytes:
+        """The answer to a POST; raises RefusedError."""
+        raise RefusedError(404, f"the API has no {name[:100]!r} to ask")
+
+    async def _look(self, take: Callable[[SchedulerView], T]) -> T:
+        return await self._feed.source.look(take)
+
+    def _snapshot(self, query: Mapping[str, str], viewer: Viewer) -> Snapshot:
+        at = time_in(query, "at")
+        found = self._feed.snapshot(viewer, at)
+        if found is None:
+            begins = self._feed.ring.begins
+            raise RefusedError(404, f"nothing is remembered before {micro_time(begins or 0.0)}")
+        return found
+
+    async def _queue(self, query: Mapping[str, str], viewer: Viewer) -> QueueAnswer:
+        limit = query.get("limit", "")
+        shown = min(int(limit), MOST_WAITING) if limit.isdecimal() and len(limit) < 10 else SHOWN
+        waiting = await self._look(waiting_pods(viewer, MOST_WAITING))
+        assert self._feed.reading is not None
+        return QueueAnswer(
+            state=self._feed.state(viewer),
+            counts=self._feed.reading.counts,
+            groups=groups_of(waiting.rows),
+            pods=waiting.rows[:shown],
+            hidden=waiting.hidden,
+        )
+
+    async def _explain(self, namespace: str, name: str, viewer: Viewer) -> ExplainAnswer | bytes:
+        if not viewer.sees(namespace):
+            raise RefusedError(404, f"there is no pod {namespace}/{name} that waits or runs")
+        async with self._explaining:
+            known: Known = await self._look(known_of)
+            pod = _found(known.pod(f"{namespace}/{name}"), f"there is no pod {namespace}/{name} that waits or runs")
+            try:
+                explanation = shown_to(viewer, await asyncio.to_thread(explained, known, pod))
+            except UnknownProfileError as error:
+                raise RefusedError(404, str(error)) from None
+        return msgspec.json.encode(
+            {
+                "schema": "podium.dashboard.explain/1",
+                "state": self._feed.state(viewer),
+                "explanation": explanation.to_data(),
+                "outcome": explanation.outcome.name,
+            }
+        )
+
+    async def _timeline(self, query: Mapping[str, str], viewer: Viewer) -> TimelineAnswer:
+        ring = self._feed.ring
+        begins, ends = ring.begins or 0.0, ring.ends or 0.0
+        begin, end = time_in(query, "from") or begins, time_in(query, "to") or ends
+        points = list(ring.points(begin, end))
+        step = max(1, len(points) // MOST_POINTS)
+
+        def marks(view: SchedulerView) -> list[PodEntry]:
+            history = () if view.history is None else view.history
+            wanted = [each for each in history if each.kind in ("failed", "nominated") and begin <= each.time <= end]
+            return entries_for(wanted[-MOST_MARKS:], viewer)
+
+        return TimelineAnswer(
+            state=self._feed.state(viewer),
+            begins=micro_time(begins),
+            ends=micro_time(ends),
+            bytes_used=ring.bytes_used,
+            bytes_allowed=ring.most_bytes,
+            points=[
+                TimelinePoint(
+                    time=micro_time(point.time),
+                    waiting=sum(msgspec.structs.astuple(point.counts)),
+                    placed=point.placed,
+                    bound=point.bound,
+                    failed=point.failed,
+                )
+                for point in points[::step]
+            ],
+            marks=await self._look(marks),
+        )
+
+
+def time_in(query: Mapping[str, str], name: str) -> float | None:
+    """A time of a query, in RFC 3339; raises RefusedError."""
+    text = query.get(name, "")
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise RefusedError(400, f"{name}={text[:60]}: write a time like 2026-11-17T09:30:00Z") from None
+    if found.tzinfo is None:
+        raise RefusedError(400, f"{name}={text[:60]}: add the time zone, such as Z")
+    return found.timestamp()
+
+
+def _namespaces(view: SchedulerView) -> set[str]:
+    cluster = view.engine.cluster
+    found = {namespace.name for namespace in cluster.objects.namespaces}
+    found |= {placed.pod.namespace for placed in cluster.pods.values()}
+    return found | {pod.namespace for pod in cluster.objects.pending_pods}
+
+
+def _found(value: T | None, sentence: str) -> T:
+    if value is None:
+        raise RefusedError(404, sentence)
+    return value

@@ -1,0 +1,299 @@
+"""Capacity and drains beside the real ones: kube-scheduler, controllers and kubectl decide the same.
+
+Each cluster is random. Podium says how many replicas fit; a Deployment of one more then ends with exactly so many pods
+bound, and one that waits with the very message. A drain is carried out by kubectl, with controllers that make the pods
+again; those without a node afterwards are those that Podium says find no place.
+"""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from podium.config.load import default_config
+from podium.kube import decode_documents
+from podium.kube.admission import as_admitted
+from podium.kube.versions import find_rules
+from podium.plugins import load_registry
+from podium.whatif.capacity import CapacityAnswer, Template, capacity
+from podium.whatif.changes import Drain
+from podium.whatif.drain import BUDGET, NO_PLACE, DrainRules
+from podium.whatif.fit import FitAnswer, fit
+from podium.whatif.manifests import read_given, template_pod
+from podium.whatif.sandbox import Sandbox
+from tools.testbed import ControlPlane
+from tools.testbed.build import MINOR
+
+REGISTRY = load_registry()
+KINDS = "nodes,pods,namespaces,services,replicasets,statefulsets,pdb,priorityclasses,pv,pvc,storageclasses"
+CONTROLLERS = ("deployment-controller", "replicaset-controller", "disruption-controller")
+ZONES = ("a", "b", "c")
+CLUSTERS = 30
+DRAINS = 20
+
+Object = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    control_plane.wipe()
+    control_plane.start_controller_manager(CONTROLLERS)
+    control_plane.start_scheduler({"percentageOfNodesToScore": 100})
+    yield control_plane
+    control_plane.stop_components()
+
+
+def sandbox(plane: ControlPlane) -> Sandbox:
+    """The cluster as Podium sees it in a dump."""
+    dump = plane.kubectl("get", KINDS, "-A", "-o", "json")
+    objects = as_admitted(decode_documents(dump, "dump.json").objects)
+    return Sandbox(objects, default_config(REGISTRY, find_rules(MINOR).rules), REGISTRY)
+
+
+def node(rng: random.Random, name: str) -> Object:
+    cpu, memory, slots = rng.choice((2, 4, 8)), rng.choice((4, 8, 16)), rng.choice((6, 20, 110))
+    resources = {"cpu": str(cpu), "memory": f"{memory}Gi", "pods": str(slots)}
+    labels = {
+        "kubernetes.io/hostname": name,
+        "topology.kubernetes.io/zone": rng.choice(ZONES),
+        "disk": rng.choice(("ssd", "hdd")),
+    }
+    taints = [{"key": "dedicated", "value": "x", "effect": "NoSchedule"}] if rng.random() < 0.15 else []
+    made: Object = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"taints": taints, "unschedulable": rng.random() < 0.1},
+        "status": {
+            "allocatable": resources,
+            "capacity": resources,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+    return made
+
+
+def spec_of(rng: random.Random, app: str) -> Object:
+    """A pod's specification with some of: affinity, spread, ports, selector, toleration."""
+    requests = {
+        "cpu": f"{rng.choice((250, 400, 500, 700, 1000))}m",
+        "memory": f"{rng.choice((256, 512, 1024, 1536))}Mi",
+    }
+    spec: Object = {
+        "terminationGracePeriodSeconds": 0,
+        "containers": [{"name": "c", "image": "app", "resources": {"requests": requests}}],
+    }
+    mine = {"matchLabels": {"app": app}}
+    if rng.random() < 0.25:
+        key = rng.choice(("kubernetes.io/hostname", "topology.kubernetes.io/zone"))
+        term = {"topologyKey": key, "labelSelector": mine}
+        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    if rng.random() < 0.3:
+        spec["topologySpreadConstraints"] = [
+            {
+                "maxSkew": rng.randrange(1, 3),
+                "topologyKey": rng.choice(("kubernetes.io/hostname", "topology.kubernetes.io/zone")),
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": mine,
+            }
+        ]
+    if rng.random() < 0.2:
+        spec["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 8080}]
+    if rng.random() < 0.3:
+        spec["nodeSelector"] = {"disk": "ssd"}
+    if rng.random() < 0.3:
+        spec["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
+    return spec
+
+
+def deployment(name: str, spec: Object, replicas: int) -> Object:
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def settled(plane: ControlPlane, app: str, number: int) -> list[Object]:
+    """The pods of a Deployment, once each is bound or refused."""
+
+    def done(pods: list[Object]) -> bool:
+        mine = [pod for pod in pods if pod["metadata"].get("labels", {}).get("app") == app]
+        return len(mine) == number and all(pod["spec"].get("nodeName") or refusal(pod) for pod in mine)
+
+    found = plane.client.poll("Pod", done, "default", timeout=60.0)
+    return [pod for pod in found if pod["metadata"].get("labels", {}).get("app") == app]
+
+
+def refusal(pod: Object) -> str:
+    conditions = pod.get("status", {}).get("conditions") or ()
+    return next(
+        (c.get("message", "") for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), ""
+    )
+
+
+def started(plane: ControlPlane, rng: random.Random, nodes: int, apps: int) -> None:
+    """Nodes, and Deployments that run on them."""
+    plane.wipe()
+    for number in range(nodes):
+        plane.client.create(node(rng, f"n{number}"))
+    for number in range(apps):
+        replicas = rng.randrange(1, 5)
+        plane.client.create(deployment(f"app{number}", spec_of(rng, f"app{number}"), replicas))
+        settled(plane, f"app{number}", replicas)
+
+
+def without_pending(plane: ControlPlane) -> None:
+    """Scale Deployments down to the pods that have a node."""
+    counts = Counter(app_of(pod) for pod in plane.client.list("Pod", "default") if pod["spec"].get("nodeName"))
+    for each in plane.client.list("Deployment", "default"):
+        name = each["metadata"]["name"]
+        plane.client.patch("Deployment", name, {"spec": {"replicas": counts[name]}})
+    plane.client.poll(
+        "Pod", lambda pods: len(pods) == counts.total() and all(pod["spec"].get("nodeName") for pod in pods), "default"
+    )
+
+
+def predicted(plane: ControlPlane, manifest: Object) -> CapacityAnswer:
+    given = read_given([(json.dumps(manifest), "deployment.json")])
+    state = sandbox(plane)
+    pod, others = template_pod(given, [], "the files")
+    return capacity(state, [Template(pod)], others=others)
+
+
+def test_a_deployment_of_one_more_ends_with_exactly_so_many_bound(plane: ControlPlane) -> None:
+    exact = 0
+    for seed in range(CLUSTERS):
+        rng = random.Random(seed)
+        started(plane, rng, rng.randrange(2, 7), rng.randrange(0, 4))
+        without_pending(plane)
+        manifest = deployment("cap", spec_of(rng, "cap"), 1)
+        answer = predicted(plane, manifest)
+        assert answer.replicas <= 200, seed
+        manifest["spec"]["replicas"] = answer.replicas + 1
+        plane.client.create(manifest)
+        pods = settled(plane, "cap", answer.replicas + 1)
+        bound = Counter(pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName"))
+        (left,) = [pod for pod in pods if not pod["spec"].get("nodeName")]
+        assert bound.total() == answer.replicas, seed
+        assert answer.stop is not None
+        assert refusal(left) == answer.stop.message, seed
+        exact += bound == answer.on
+    assert exact >= CLUSTERS * 0.8, "the shares of nodes differ more often than ties explain"
+
+
+def all_settled(plane: ControlPlane, number: int) -> list[Object]:
+    """All pods, once there are so many, each bound or refused."""
+
+    def done(pods: list[Object]) -> bool:
+        return len(pods) == number and all(pod["spec"].get("nodeName") or refusal(pod) for pod in pods)
+
+    return plane.client.poll("Pod", done, "default", timeout=60.0)
+
+
+def answered(plane: ControlPlane, name: str, **rules: Any) -> FitAnswer:
+    return fit(sandbox(plane), [Drain(nodes=name)], drain_rules=DrainRules(**rules))
+
+
+def test_pods_that_wait_after_a_drain_are_those_that_find_no_place(plane: ControlPlane) -> None:
+    """kubectl deletes the pods at once, and whose replacement comes first is chance: where two want the last room of
+    a node, either may get it."""
+    agreed = []
+    for seed in range(DRAINS):
+        rng = random.Random(1000 + seed)
+        started(plane, rng, rng.randrange(2, 5), rng.randrange(2, 6))
+        without_pending(plane)
+        busy = Counter(pod["spec"]["nodeName"] for pod in plane.client.list("Pod", "default"))
+        if not busy:
+            continue
+        name = rng.choice(sorted(busy))
+        answer = answered(plane, name, disable_eviction=True)
+        assert answer.drained is not None
+        lost = Counter(each.pod.labels["app"] for each in answer.drained.pods if each.verdict == NO_PLACE)
+        plane.kubectl("drain", name, "--ignore-daemonsets", "--disable-eviction", "--timeout=30s", "--grace-period=0")
+        pods = all_settled(plane, busy.total())
+        left = Counter(app_of(pod) for pod in pods if not pod["spec"].get("nodeName"))
+        agreed.append(left.total() == lost.total())
+    assert agreed.count(True) >= 0.9 * len(agreed) > 0, agreed
+
+
+def test_a_drain_hangs_on_the_pods_that_budgets_guard(plane: ControlPlane) -> None:
+    started_with_budgets(plane)
+    answer = answered(plane, "n0")
+    assert answer.drained is not None
+    guarded = {each.pod.name for each in answer.drained.pods if each.verdict == BUDGET}
+    assert guarded
+    assert {each.budget for each in answer.drained.deadlock} == {"default/never"}
+    drained = Thread(target=drain_and_give_up, args=(plane, "n0"))
+    drained.start()
+    while drained.is_alive():
+        make_ready(plane, "n1")
+        drained.join(0.2)
+    left = {
+        pod["metadata"]["name"] for pod in plane.client.list("Pod", "default") if pod["spec"].get("nodeName") == "n0"
+    }
+    assert left == guarded
+
+
+def drain_and_give_up(plane: ControlPlane, name: str) -> None:
+    plane.kubectl("drain", name, "--ignore-daemonsets", "--timeout=15s", "--grace-period=0", check=False)
+
+
+def make_ready(plane: ControlPlane, name: str) -> None:
+    """Say of the pods on a node what a kubelet would."""
+    for pod in plane.client.list("Pod", "default"):
+        conditions = pod.get("status", {}).get("conditions") or []
+        if pod["spec"].get("nodeName") == name and all(each["type"] != "Ready" for each in conditions):
+            ready = {"type": "Ready", "status": "True"}
+            plane.client.set_status(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    **pod,
+                    "status": {"phase": "Running", "conditions": [*conditions, ready]},
+                }
+            )
+
+
+def started_with_budgets(plane: ControlPlane) -> None:
+    """Three Deployments on one node, ready; one of them has a budget that never allows an eviction."""
+    plane.wipe()
+    rng = random.Random(3)
+    for name in ("n0", "n1"):
+        made = node(rng, name)
+        made["spec"] = {"unschedulable": name == "n1"}
+        made["status"]["allocatable"] = made["status"]["capacity"] = {"cpu": "8", "memory": "16Gi", "pods": "50"}
+        plane.client.create(made)
+    container = {"name": "c", "image": "app", "resources": {"requests": {"cpu": "100m"}}}
+    for app in ("free", "never", "some"):
+        spec = {"terminationGracePeriodSeconds": 0, "containers": [container]}
+        plane.client.create(deployment(app, spec, 2))
+    for app, least in (("never", 2), ("some", 1)):
+        budget = {"minAvailable": least, "selector": {"matchLabels": {"app": app}}}
+        metadata = {"name": app, "namespace": "default"}
+        plane.client.create(
+            {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": budget}
+        )
+    for app in ("free", "never", "some"):
+        settled(plane, app, 2)
+    make_ready(plane, "n0")
+    plane.client.poll(
+        "policy/v1/PodDisruptionBudget",
+        lambda budgets: all(b.get("status", {}).get("currentHealthy") == 2 for b in budgets),
+        "default",
+    )
+    plane.client.patch("Node", "n1", {"spec": {"unschedulable": False}})
+
+
+def app_of(pod: Object) -> str:
+    return str(pod["metadata"]["labels"]["app"])
