@@ -34,7 +34,7 @@ from podium.framework.status import PluginError
 from podium.kube import Pod
 from podium.testing.builders import pod
 from podium.testing.trial_words import keys_of, words_of
-from podium.testing.trial_world import CLAIMS, Change, TrialWorld, claim_volumes
+from podium.testing.trial_world import CLAIMS, TrialWorld, WorldChange, claim_volumes
 
 SEEDS = range(20)
 _ABOUT_THE_POD = ""
@@ -120,7 +120,7 @@ class _Trial:
             return
         known = [self._ask(each) for each in self.pods]
         for each, answers in zip(self.pods, known, strict=True):
-            if chance := list(self._compare(each, answers, self._ask(each), Change("chance", "nothing changed"))):
+            if chance := list(self._compare(each, answers, self._ask(each), WorldChange("chance", "nothing changed"))):
                 yield from chance
                 return
             other = replace(
@@ -129,7 +129,9 @@ class _Trial:
                     each.metadata, name=f"{each.name}-2", uid=f"{each.uid}-2", creation_timestamp="2031-01-01T00:00:00Z"
                 ),
             )
-            yield from self._compare(each, answers, self._ask(other), Change("pod", "the pod had another name and uid"))
+            yield from self._compare(
+                each, answers, self._ask(other), WorldChange("pod", "the pod had another name and uid")
+            )
             if any(volume.persistent_volume_claim for volume in each.spec.volumes):
                 yield from self._with_other_claims(each, answers)
         changes = self.world.changes(self.declared.kinds or ())
@@ -156,10 +158,13 @@ class _Trial:
         ]
         other = replace(asked, spec=replace(asked.spec, volumes=tuple(volumes)))
         yield from self._compare(
-            asked, answers, self._ask(other), Change("claims", f"its claims were {', '.join(names[: len(volumes)])}")
+            asked,
+            answers,
+            self._ask(other),
+            WorldChange("claims", f"its claims were {', '.join(names[: len(volumes)])}"),
         )
 
-    def _declared(self, change: Change, cursor: RowCursor) -> set[str]:
+    def _declared(self, change: WorldChange, cursor: RowCursor) -> set[str]:
         """The nodes that Podium asks about again, because a declared part of them changed."""
         if self.declared.node == NodePart.ANYTHING:
             return set()
@@ -169,7 +174,7 @@ class _Trial:
         return names if change.level <= self.declared.node else names - {change.node}
 
     def _compare(
-        self, asked: Pod, before: _Answers, after: _Answers, change: Change, declared: Collection[str] = ()
+        self, asked: Pod, before: _Answers, after: _Answers, change: WorldChange, declared: Collection[str] = ()
     ) -> Iterable[WrongDeclaration]:
         """Whether a kept answer would have been wrong."""
         if before.key is None or before.key != after.key:
