@@ -12,6 +12,7 @@ from podium.cluster import Cluster
 from podium.framework import Handle, ManualClock, Plugin
 from podium.framework.handle import Driver, EngineState
 from podium.kube import Node, Pod
+from podium.kube.versions import NEWEST, VersionRules
 from podium.testing.memory_writer import MemoryWriter
 
 T = TypeVar("T")
@@ -94,10 +95,11 @@ def make_cluster(nodes: Iterable[Node], pods: Iterable[Pod] = (), objects: Itera
     return cluster
 
 
-def make_handle(cluster: Cluster) -> Handle:
+def make_handle(cluster: Cluster, rules: VersionRules = NEWEST) -> Handle:
     return Handle(
         Driver(clock=ManualClock(1_000_000.0), writer=MemoryWriter(at_once=True), rng=random.Random(0)),
         EngineState(cluster=cluster),
+        rules=rules,
     )
 
 

@@ -18,10 +18,10 @@ from podium.framework.nominator import Nominator
 from podium.framework.profile import ProfileRuntime
 from podium.kube import KINDS, KubeObject, Node, Pod, decode_json
 from podium.kube.claim_status import claims_of_pod
+from podium.kube.versions import KNOWN
 from podium.placement.devices import allocate
 from podium.placement.devices.uses import uses_of
 from podium.plugins import load_registry
-from tools.kit.real_rules import REAL_RULES
 from tools.parity.case import Case, without_chance
 from tools.parity.dice import Obj
 
@@ -52,7 +52,7 @@ class Answer:
 def decide(case: Case) -> Answer:
     pod = decode_object(case.pod)
     assert isinstance(pod, Pod)
-    config = _config(yaml.safe_dump(case.config))
+    config = _config(yaml.safe_dump(case.config), case.kubernetes)
     objects = [decode_object(each) for each in case.objects]
     explanation = (
         _explain_from(case.start_index, objects, pod, config)
@@ -114,7 +114,7 @@ def _explain_from(start: int, objects: list[KubeObject], pod: Pod, config: Sched
     assert profile is not None
     nominator = Nominator()
     served = {each.scheduler_name for each in config.profiles}
-    cluster = engine.build_cluster(objects, pod, served, nominator)
+    cluster = engine.build_cluster(objects, pod, served, nominator, config.rules)
     handle = Handle(
         Driver(clock=SystemClock(), writer=engine.Unwritten(), rng=random.Random(0)),
         EngineState(cluster=cluster, nominator=nominator),
@@ -129,8 +129,8 @@ def decode_object(obj: Obj) -> KubeObject:
 
 
 @cache
-def _config(text: str) -> SchedulerConfig:
-    return load_config(text, "config.yaml", load_registry(), REAL_RULES).config
+def _config(text: str, kubernetes: str) -> SchedulerConfig:
+    return load_config(text, "config.yaml", load_registry(), KNOWN[kubernetes]).config
 
 
 def _device(use: dict[str, str]) -> str:

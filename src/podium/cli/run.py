@@ -59,7 +59,7 @@ def with_default_address(args: list[str]) -> list[str]:
     >>> with_default_address(["--dashboard", "--shadow", "--dashboard", "0.0.0.0:7443"])
     ['--dashboard=127.0.0.1:7070', '--shadow', '--dashboard', '0.0.0.0:7443']
     """
-    following = [*args[1:], "-"]
+    following = [*args[1:], "-"][: len(args)]
     is_alone = [each == "--dashboard" and after.startswith("-") for each, after in zip(args, following, strict=True)]
     return [f"{each}={DASHBOARD}" if alone else each for each, alone in zip(args, is_alone, strict=True)]
 

@@ -30,6 +30,7 @@ class CsiNodeColumns:
         self._limited = columns.new(np.bool_)
         self._limits: dict[str, Column] = {}
         self.migrated: Interned[frozenset[str]] = Interned(columns, frozenset())
+        self._drivers: Interned[frozenset[str]] = Interned(columns, frozenset())
         store.follow(self._follow)
 
     @property
@@ -51,6 +52,10 @@ class CsiNodeColumns:
         """int64[rows]: how many volumes of the driver a node takes, or NO_LIMIT; None where no node has a limit."""
         column = self._limits.get(driver)
         return None if column is None else column.view
+
+    def installed(self, driver: str, rows: NDArray[np.intp] | None) -> NDArray[np.bool_]:
+        """bool[rows]: the driver is installed on the node."""
+        return self._drivers.ask(lambda names: driver in names, np.bool_, rows)
 
     def add_row(self, row: int, name: str) -> None:
         self._row_of[name] = row
@@ -76,6 +81,7 @@ class CsiNodeColumns:
         self._present.view[row] = node is not None
         self._limited.view[row] = bool(limits)
         self.migrated.set(row, migrated_plugins(node))
+        self._drivers.set(row, frozenset() if node is None else frozenset(each.name for each in node.spec.drivers))
 
 
 def _limits(node: CSINode | None) -> dict[str, int]:

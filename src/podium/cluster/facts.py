@@ -68,14 +68,14 @@ class PodFacts:
         "terms_errors",
     )
 
-    def __init__(self, pod: Pod, signature: bytes) -> None:
+    def __init__(self, pod: Pod, signature: bytes, *, resize_by_sums: bool = True) -> None:
         self.signature = signature
         """Equal for pods that differ at most in which claims they use."""
         self.claims: tuple[str, ...] = ()
         """The claims of its volumes ("namespace/name"), in their order."""
-        requests = requested(pod)
+        requests = requested(pod, by_sums=resize_by_sums)
         core = [requests.pop(name, 0) for name in CORE_RESOURCES]
-        self.counted = np.array((*core, *nonzero_requested(pod), 1), dtype=np.int64)
+        self.counted = np.array((*core, *nonzero_requested(pod, by_sums=resize_by_sums), 1), dtype=np.int64)
         """What the pod adds to the first lines of the resource columns."""
         self.scarce = tuple((name, amount) for name, amount in requests.items() if amount)
         """What the pod adds of resources beyond cpu, memory and ephemeral storage."""
@@ -168,7 +168,8 @@ def _resize_status(pod: Pod) -> bytes:
 class FactsCache:
     """Facts by signature, and by signature and claims; the oldest dropped. A decision asks about one pod many times."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, resize_by_sums: bool = True) -> None:
+        self._resize_by_sums = resize_by_sums
         self._by_signature: dict[bytes | tuple[bytes, bytes], PodFacts] = {}
         self._with_claims: dict[tuple[PodFacts, tuple[str, ...]], PodFacts] = {}
         self._latest: tuple[Pod | None, PodFacts | None] = None, None
@@ -191,7 +192,7 @@ class FactsCache:
         key = (signature, resized) if resized else signature
         facts = self._by_signature.get(key)
         if facts is None:
-            facts = self._by_signature[key] = PodFacts(pod, signature)
+            facts = self._by_signature[key] = PodFacts(pod, signature, resize_by_sums=self._resize_by_sums)
             _drop_oldest(self._by_signature)
         if not claims:
             return facts

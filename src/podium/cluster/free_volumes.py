@@ -101,15 +101,23 @@ def volume_limit(capacity: CSIStorageCapacity) -> int | None:
     return None if limit is None else units(limit)
 
 
+class StoragePool(NamedTuple):
+    """What one CSIStorageCapacity says, in bytes."""
+
+    limit: int
+    """The size of the largest volume that fits."""
+    capacity: int
+
+
 class StoragePools:
     """How much storage drivers report to have left, by class and by where it can be reached."""
 
     def __init__(self, capacities: Store[CSIStorageCapacity]) -> None:
-        self._by_class: dict[str, ReachIndex[int]] = {}
+        self._by_class: dict[str, ReachIndex[StoragePool]] = {}
         capacities.follow(self._follow)
 
-    def of_class(self, name: str) -> ReachIndex[int]:
-        """The volume limits (bytes) reported for a class, by place."""
+    def of_class(self, name: str) -> ReachIndex[StoragePool]:
+        """The pools reported for a class, by place."""
         return self._by_class.get(name) or ReachIndex()
 
     def _follow(self, key: str, before: CSIStorageCapacity | None, after: CSIStorageCapacity | None) -> None:
@@ -118,7 +126,8 @@ class StoragePools:
         if after is not None:
             limit, where = volume_limit(after), _where(after)
             if limit is not None and where:
-                self._by_class.setdefault(after.storage_class_name, ReachIndex()).add(key, where, limit)
+                pool = StoragePool(limit, 0 if after.capacity is None else units(after.capacity))
+                self._by_class.setdefault(after.storage_class_name, ReachIndex()).add(key, where, pool)
 
 
 def _where(capacity: CSIStorageCapacity) -> Where:

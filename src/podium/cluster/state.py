@@ -66,7 +66,8 @@ A = TypeVar("A", bound=PodAccount)
 class Cluster:
     """Nodes, pods and objects as the scheduler knows them; a node is a row of all columns."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, resize_by_sums: bool = True) -> None:
+        """`resize_by_sums`: how a pod under resize counts, see `podium.kube.requests`."""
         self.columns = ColumnSet()
         self.names: list[str] = []
         self.nodes: list[Node | None] = []
@@ -90,7 +91,7 @@ class Cluster:
         self.attached = AttachedVolumes(self.columns, self.objects, self.pod_changes.append)
         self.free_volumes = FreeVolumes(self.objects.volumes)
         self.storage_pools = StoragePools(self.objects.csi_capacities)
-        self.facts = FactsCache()
+        self.facts = FactsCache(resize_by_sums=resize_by_sums)
         self.pods: dict[str, PlacedPod] = {}
         self.pods_on: list[dict[str, PlacedPod]] = []
         self.claim_rows: dict[str, dict[int, int]] = {}

@@ -15,11 +15,12 @@ from podium.config.expand import MULTI_POINT, Refusal, expand, score_weights
 from podium.config.field import FieldPath, quoted
 from podium.config.points import Point
 from podium.config.problems import Findings, Stage, did_you_mean
-from podium.config.registry import ChecksItself, Registry
+from podium.config.registry import ChecksItself, DiffersByVersion, Registry
 from podium.config.resolved import Profile, SchedulerConfig
 from podium.config.strict import decode
 from podium.config.types import KubeSchedulerConfiguration, Plugins, SchedulerProfile
 from podium.config.validate import FIT, REMOVED_HINT, REMOVED_PLUGINS, DecodedArgs
+from podium.kube.versions import VersionRules
 
 
 def build(
@@ -28,9 +29,10 @@ def build(
     args: DecodedArgs,
     registry: Registry,
     findings: Findings,
+    rules: VersionRules,
 ) -> SchedulerConfig:
     """`written` is the configuration before defaulting: messages point into the file, not into the defaults."""
-    builder = _Builder(registry, findings, _ignored_resources(config))
+    builder = _Builder(registry, findings, _ignored_resources(config), rules)
     _check_extenders(config, builder.ignored, findings)
     profiles: list[Profile] = []
     for i, profile in enumerate(config.profiles):
@@ -58,6 +60,7 @@ class _Builder:
     registry: Registry
     findings: Findings
     ignored: list[str]  # resources that an extender manages and NodeResourcesFit must not look at
+    rules: VersionRules
 
     def profile(
         self,
@@ -111,7 +114,7 @@ class _Builder:
                     field = FieldPath((*at.steps, *error.path.steps))
                     self.findings.uninitializable(field, name, str(error), creating)
             if args is not None:
-                settled[name] = args
+                settled[name] = args.with_defaults_of(self.rules) if isinstance(args, DiffersByVersion) else args
         return settled
 
     def _refuse(self, refusal: Refusal, path: FieldPath, written_plugins: Plugins, creating: str) -> None:

@@ -19,7 +19,7 @@ from podium.config.defaults import beside_defaults, with_defaults
 from podium.config.field import FieldError, FieldPath, Wrong, quoted
 from podium.config.positions import ConfigDocument, MalformedConfigError, Position, Repeated, parse
 from podium.config.problems import REPEATED, ConfigError, ConfigProblem, Findings
-from podium.config.registry import PluginType, Registry
+from podium.config.registry import DiffersByVersion, PluginType, Registry
 from podium.config.resolved import SchedulerConfig
 from podium.config.strict import Mistake, decode
 from podium.config.types import API_VERSION, GROUP, KIND, KubeSchedulerConfiguration
@@ -60,12 +60,15 @@ def default_config(
 def _finish(
     written: KubeSchedulerConfiguration, registry: Registry, findings: Findings, rules: VersionRules
 ) -> LoadedConfig:
-    args = decode_arguments(written, registry, findings)
+    args = {
+        place: each.with_defaults_of(rules) if isinstance(each, DiffersByVersion) else each
+        for place, each in decode_arguments(written, registry, findings).items()
+    }
     advise(written, registry, findings)
     defaulted = with_defaults(written, rules)
-    for error in validate(defaulted, args):
+    for error in validate(defaulted, args, rules):
         findings.invalid(error, _advice(error, defaulted), _own_words(error, defaulted))
-    config = build(defaulted, written, args, registry, findings)
+    config = build(defaulted, written, args, registry, findings, rules)
     findings.raise_if_any()
     return LoadedConfig(replace(config, rules=rules), findings.warnings)
 

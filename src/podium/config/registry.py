@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from podium.config.field import FieldError, FieldPath
+from podium.kube.versions import VersionRules
 
 
 class PluginType(Protocol):
@@ -26,6 +27,15 @@ class PluginType(Protocol):
 
 
 Registry = Mapping[str, PluginType]
+
+
+@runtime_checkable
+class DiffersByVersion(Protocol):
+    """An Args struct with a field that some Kubernetes minors, or some feature gates, do not have."""
+
+    def with_defaults_of(self, rules: VersionRules) -> msgspec.Struct: ...
+
+    def validate_by(self, path: FieldPath, rules: VersionRules) -> Iterable[FieldError]: ...
 
 
 @runtime_checkable

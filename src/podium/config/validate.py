@@ -13,7 +13,7 @@ import msgspec
 from kubecel.names import dns_label_errors, dns_subdomain_errors, qualified_name_errors
 from podium.config.field import FieldError, FieldPath
 from podium.config.points import Point
-from podium.config.registry import ChecksItself
+from podium.config.registry import ChecksItself, DiffersByVersion
 from podium.config.types import (
     API_VERSION,
     ClientConnection,
@@ -25,6 +25,7 @@ from podium.config.types import (
 )
 from podium.kube.printable import shortened
 from podium.kube.requests import is_extended_resource_name
+from podium.kube.versions import VersionRules
 
 REMOVED_PLUGINS = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 REMOVED_HINT = "NodeVolumeLimits does its work; remove this entry"
@@ -38,7 +39,7 @@ _POINTS_CHECKED_FOR_REMOVED = [point for point in Point if not point.startswith(
 DecodedArgs = Mapping[tuple[int, int], msgspec.Struct]
 
 
-def validate(config: KubeSchedulerConfiguration, args: DecodedArgs) -> Iterator[FieldError]:
+def validate(config: KubeSchedulerConfiguration, args: DecodedArgs, rules: VersionRules) -> Iterator[FieldError]:
     """Every rule that a defaulted configuration breaks."""
     root = FieldPath()
     yield from _client_connection(config.client_connection, root.child("clientConnection"))
@@ -50,7 +51,7 @@ def validate(config: KubeSchedulerConfiguration, args: DecodedArgs) -> Iterator[
     seen: set[str] = set()
     for i, profile in enumerate(config.profiles):
         path = profiles.index(i)
-        yield from _profile(profile, path, {j: each for (owner, j), each in args.items() if owner == i})
+        yield from _profile(profile, path, {j: each for (owner, j), each in args.items() if owner == i}, rules)
         if (name := profile.scheduler_name or "") in seen:
             # kube-scheduler prints the first profile's path here, which comes out as an empty object.
             yield FieldError.duplicate(path.child("schedulerName"), {})
@@ -106,7 +107,9 @@ def _percentage(value: int | None, path: FieldPath) -> Iterator[FieldError]:
         yield FieldError.invalid(path.child("percentageOfNodesToScore"), value, "not in valid range [0-100]")
 
 
-def _profile(profile: SchedulerProfile, path: FieldPath, args: Mapping[int, msgspec.Struct]) -> Iterator[FieldError]:
+def _profile(
+    profile: SchedulerProfile, path: FieldPath, args: Mapping[int, msgspec.Struct], rules: VersionRules
+) -> Iterator[FieldError]:
     if not profile.scheduler_name:
         yield FieldError.required(path.child("schedulerName"))
     yield from _percentage(profile.percentage_of_nodes_to_score, path)
@@ -124,6 +127,8 @@ def _profile(profile: SchedulerProfile, path: FieldPath, args: Mapping[int, msgs
         own = args.get(j)
         if name != FIT and isinstance(own, ChecksItself):
             yield from own.validate(at.child("args"))
+        if isinstance(own, DiffersByVersion):
+            yield from own.validate_by(at.child("args"), rules)
 
 
 def _removed(name: str, path: FieldPath) -> Iterator[FieldError]:

@@ -167,8 +167,7 @@ def make_room(runtime: ProfileRuntime, cycle: Cycle, diagnosis: Diagnosis) -> No
             raise error.__cause__ from None  # the diagnosis may rest on the note that was changed
         diagnosis.post_filter_message = str(error)
         return None
-    if result.status is not None:
-        diagnosis.post_filter_message = result.status.message
+    diagnosis.post_filter_message = result.message if result.status is None else result.status.message
     return result.nomination
 
 

@@ -35,6 +35,7 @@ from podium.framework.status import PluginError, Status
 from podium.kube import CustomObject, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.pod import ExtendedResourceRequestMapping
+from podium.kube.versions import NEWEST, VersionRules
 from podium.load.readings import LoadSource
 from podium.plugins import load_registry
 from podium.preemption.dry_runs import Candidate
@@ -198,7 +199,9 @@ def handle_for_trial(
             clock=clock or SystemClock(), writer=Unwritten(), rng=random.Random(0), load=load, on_failure=on_failure
         ),
         EngineState(
-            cluster=build_cluster(objects, pod, {each.scheduler_name for each in config.profiles}, nominator),
+            cluster=build_cluster(
+                objects, pod, {each.scheduler_name for each in config.profiles}, nominator, config.rules
+            ),
             nominator=nominator,
         ),
         rules=config.rules,
@@ -280,9 +283,11 @@ def as_unbound(pod: Pod) -> Pod:
     return replace(pod, spec=replace(pod.spec, node_name=""), status=replace(pod.status, nominated_node_name=""))
 
 
-def build_cluster(objects: Iterable[Any], pod: Pod | None, served: set[str], nominator: Nominator) -> Cluster:
+def build_cluster(
+    objects: Iterable[Any], pod: Pod | None, served: set[str], nominator: Nominator, rules: VersionRules = NEWEST
+) -> Cluster:
     """A cluster with everything in the objects, the pod without a node; nodes keep the order they come in."""
-    cluster = Cluster()
+    cluster = Cluster(resize_by_sums=rules.resize_by_sums)
     fill_cluster(cluster, objects, pod, served, nominator)
     return cluster
 

@@ -73,7 +73,7 @@ class Scheduler:
         on_failure = driver.on_failure or (lambda failure: report(str(failure)))
         launch = driver.launch or run_at_once
         driver = replace(driver, on_failure=on_failure, launch=launch)
-        self.cluster = Cluster()
+        self.cluster = Cluster(resize_by_sums=config.rules.resize_by_sums)
         self.nominator = Nominator()
         self.waiting = WaitingPods()
         self.device_waits = DeviceWaits()

@@ -327,6 +327,8 @@ class PostFilterResult(NamedTuple):
 
     status: Status | None
     nomination: Nomination | None = None
+    message: str = ""
+    """What a success says of itself."""
 
     @property
     def node_name(self) -> str:

@@ -354,7 +354,7 @@ class ProfileRuntime:
             except Exception as error:  # whatever the plugin raises
                 raise self.failed(Step.POST_FILTER, plugin.name, error, cycle.pod) from error
             if status is None:
-                return PostFilterResult(None, result.nomination)
+                return PostFilterResult(None, result.nomination, result.message)
             if status.code == Code.UNRESOLVABLE:
                 return PostFilterResult(status.by(plugin.name), result.nomination)
             if not status.rejected:

@@ -69,6 +69,12 @@ class SecurityContext(Model, frozen=True, kw_only=True):
     seccomp_profile: SeccompProfileSource | None = None
 
 
+class VolumeMount(Model, frozen=True, kw_only=True):
+    """How a container mounts a volume: what scheduling reads of it."""
+
+    bind_mount_options: tuple[str, ...] = ()
+
+
 class Container(Model, frozen=True, kw_only=True):
     """A container of a pod: what scheduling reads of it."""
 
@@ -79,6 +85,7 @@ class Container(Model, frozen=True, kw_only=True):
     security_context: SecurityContext | None = None
     restart_policy: str | None = None
     restart_policy_rules: tuple[RestartRule, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
 
     @property
     def sidecar(self) -> bool:

@@ -6,16 +6,18 @@ before it. The pod needs the larger of the two phases:
 
     max(Σ app + Σ sidecars, max over init containers(own + earlier sidecars)) + overhead
 
-Requests on the pod itself replace the sum for cpu, memory and huge pages. A pod being resized in place counts, per
-resource, the most of what is asked for, what is allocated and what is in force, unless the resize was declared
-infeasible. Quantities are summed exactly and rounded up once, at the end: cpu to thousandths, the rest to units.
+Requests on the pod itself replace the sum for cpu, memory and huge pages. A pod being resized in place has three such
+sums: what is asked for, what is allocated and what is in force; per resource the largest counts. What is asked for is
+left out once the resize was declared infeasible. Before 1.37 (`by_sums` False), the largest of the three was taken for
+each container, and then summed. Quantities are summed exactly and rounded up once, at the end: cpu to thousandths, the
+rest to units.
 
 Scheduling reads this sum in five ways, which differ in whether the status counts, whether the pod's own requests
 count, and whether containers without a cpu or memory request are taken to ask for a default; they are the public
 functions `requested`, `nonzero_requested`, `fit_requests`, `score_requests` and `balanced_requests`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -45,31 +47,31 @@ Nanos = dict[str, int]
 
 
 def pod_requests(
-    pod: Pod, *, use_status: bool = False, pod_level: bool = True, nonzero: bool = False
+    pod: Pod, *, use_status: bool = False, pod_level: bool = True, nonzero: bool = False, by_sums: bool = True
 ) -> dict[str, int]:
     """The pod's requests under their resource names: cpu in thousandths, everything else in units.
 
     `use_status` takes in-place resizes into account, `pod_level` the requests on the pod itself, and `nonzero` gives
     every container without a cpu or memory request the default one.
     """
-    return _rounded(_sum(pod, use_status, pod_level, _DEFAULTS if nonzero else {}))
+    return _rounded(_sum(pod, use_status, pod_level, _DEFAULTS if nonzero else {}, by_sums))
 
 
-def requested(pod: Pod) -> dict[str, int]:
+def requested(pod: Pod, *, by_sums: bool = True) -> dict[str, int]:
     """What the pod takes from the node it is on; resources that scheduling does not count are left out."""
-    return _counted(_rounded(_sum(pod, True, True, {})))
+    return _counted(_rounded(_sum(pod, True, True, {}, by_sums)))
 
 
-def nonzero_requested(pod: Pod) -> tuple[int, int]:
+def nonzero_requested(pod: Pod, *, by_sums: bool = True) -> tuple[int, int]:
     """The cpu (thousandths) and memory (bytes) the pod takes when nodes are compared, defaults included.
 
     Where the pod itself states requests, a default steps in only for a resource that nothing asks for.
     """
     defaults = _DEFAULTS
     if has_pod_level_requests(pod):
-        stated = _sum(pod, True, True, {})
+        stated = _sum(pod, True, True, {}, by_sums)
         defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in stated}
-    total = _sum(pod, True, True, defaults)
+    total = _sum(pod, True, True, defaults, by_sums)
     return milli_of(total.get(CPU, 0)), units_of(total.get(MEMORY, 0))
 
 
@@ -84,9 +86,9 @@ def score_requests(pod: Pod) -> dict[str, int]:
     return pod_requests(pod, pod_level=False, nonzero=True)
 
 
-def balanced_requests(pod: Pod) -> dict[str, int]:
+def balanced_requests(pod: Pod, *, by_sums: bool = True) -> dict[str, int]:
     """What the pod adds to a node when the balance between resources is scored."""
-    return pod_requests(pod, use_status=True)
+    return pod_requests(pod, use_status=True, by_sums=by_sums)
 
 
 def exact_requests(pod: Pod) -> Nanos:
@@ -141,7 +143,7 @@ def is_scalar_resource_name(name: str) -> bool:
     return name.startswith((_HUGE_PAGES, _ATTACHABLE)) or _NATIVE in name or is_extended_resource_name(name)
 
 
-def _sum(pod: Pod, use_status: bool, pod_level: bool, defaults: Mapping[str, int]) -> Nanos:
+def _sum(pod: Pod, use_status: bool, pod_level: bool, defaults: Mapping[str, int], by_sums: bool = True) -> Nanos:
     """A sum, to be read only. One decision asks for several of the same pod, and for most pods they are the same."""
     global _latest  # noqa: PLW0603  (what one decision asks for again)
     use_status = use_status and _has_status(pod)
@@ -151,10 +153,10 @@ def _sum(pod: Pod, use_status: bool, pod_level: bool, defaults: Mapping[str, int
     latest = _latest  # another thread may replace it
     if latest[0] is not pod:
         latest = _latest = pod, {}
-    sums, way = latest[1], (use_status, pod_level, *defaults)
+    sums, way = latest[1], (use_status, use_status and by_sums, pod_level, *defaults)
     total = sums.get(way)
     if total is None:
-        total = sums[way] = _add_up(pod, use_status, pod_level, defaults)
+        total = sums[way] = _add_up(pod, use_status, pod_level, defaults, by_sums)
     return total
 
 
@@ -174,57 +176,107 @@ def _asks_for_defaults(container: Container) -> bool:
     return CPU in requests and MEMORY in requests
 
 
-def _add_up(pod: Pod, use_status: bool, pod_level: bool, defaults: Mapping[str, int]) -> Nanos:
-    total = _containers(pod, use_status, defaults)
+def _add_up(pod: Pod, use_status: bool, pod_level: bool, defaults: Mapping[str, int], by_sums: bool) -> Nanos:
+    if not use_status:
+        total = _containers(pod, lambda container: _exact(container.resources.requests), defaults)
+    elif by_sums:
+        total = _largest_sum(pod, defaults)
+    else:
+        total = _sum_of_largest(pod, defaults)
     if pod_level and pod.spec.resources is not None:
-        for name, amount in _pod_level(pod, use_status).items():
+        for name, amount in _pod_level(pod, use_status, by_sums).items():
             total[name] = amount
     _add(total, _exact(pod.spec.overhead))
     return total
 
 
-def _containers(pod: Pod, use_status: bool, defaults: Mapping[str, int]) -> Nanos:
-    statuses = _statuses(pod) if use_status else {}
+RequestsOf = Callable[[Container], Nanos]
+"""What a container counts with."""
+
+
+def _containers(pod: Pod, requests_of: RequestsOf, defaults: Mapping[str, int]) -> Nanos:
+    """The sum over the containers, as their two phases have it."""
+
+    def request_of(container: Container) -> Nanos:
+        request = requests_of(container)
+        for name, amount in defaults.items():
+            request.setdefault(name, amount)
+        return request
+
     running: Nanos = {}
     for container in pod.spec.containers:
-        _add(running, _container(pod, container, statuses, defaults))
+        _add(running, request_of(container))
     if not pod.spec.init_containers:
         return running
     sidecars: Nanos = {}
     starting: Nanos = {}
     for container in pod.spec.init_containers:
+        request = request_of(container)
         if container.sidecar:
-            request = _container(pod, container, statuses, defaults)
             _add(running, request)
             _add(sidecars, request)
             _raise(starting, sidecars)
         else:
-            request = _container(pod, container, {}, defaults)
             _add(request, sidecars)
             _raise(starting, request)
     _raise(running, starting)
     return running
 
 
-def _container(
-    pod: Pod, container: Container, statuses: Mapping[str, ContainerStatus], defaults: Mapping[str, int]
-) -> Nanos:
-    request = _exact(container.resources.requests)
-    status = statuses.get(container.name)
-    if status is not None and status.resources is not None:
-        request = _effective(pod, request, status.resources.requests, status.allocated_resources)
-    for name, amount in defaults.items():
-        request.setdefault(name, amount)
-    return request
+def _largest_sum(pod: Pod, defaults: Mapping[str, int]) -> Nanos:
+    """The most of the three sums. Where a container's status says nothing, its spec counts, unless it is infeasible."""
+    statuses, infeasible = _statuses(pod), _resize_is_infeasible(pod)
+    whole = pod.status
+    if whole.allocated_resources and whole.resources is not None and whole.resources.requests:
+        sums = [_exact(whole.allocated_resources), _exact(whole.resources.requests)]
+    else:
+
+        def allocated(container: Container) -> Nanos:
+            status = statuses.get(container.name)
+            if status is not None and status.allocated_resources:
+                return _exact(status.allocated_resources)
+            return {} if infeasible else _exact(container.resources.requests)
+
+        def in_force(container: Container) -> Nanos:
+            status = statuses.get(container.name)
+            if status is not None and status.resources is not None and status.resources.requests:
+                return _exact(status.resources.requests)
+            return allocated(container)
+
+        sums = [_containers(pod, allocated, defaults), _containers(pod, in_force, defaults)]
+    if not infeasible:
+        sums.append(_containers(pod, lambda container: _exact(container.resources.requests), defaults))
+    largest: Nanos = {}
+    for each in sums:
+        _raise(largest, each)
+    return largest
 
 
-def _pod_level(pod: Pod, use_status: bool) -> Nanos:
+def _sum_of_largest(pod: Pod, defaults: Mapping[str, int]) -> Nanos:
+    """The sum of each container's most; of an ordinary init container the spec alone counts."""
+    statuses = _statuses(pod)
+    lasting = {each.name for each in (*pod.spec.containers, *pod.spec.init_containers) if each.sidecar}
+    lasting |= {each.name for each in pod.spec.containers}
+
+    def most(container: Container) -> Nanos:
+        request = _exact(container.resources.requests)
+        status = statuses.get(container.name) if container.name in lasting else None
+        if status is None or status.resources is None:
+            return request
+        return _effective(pod, request, status.resources.requests, status.allocated_resources)
+
+    return _containers(pod, most, defaults)
+
+
+def _pod_level(pod: Pod, use_status: bool, by_sums: bool) -> Nanos:
+    """What the pod itself asks for. Names that stand in the status alone count from 1.37 on."""
     assert pod.spec.resources is not None
     stated = _exact(pod.spec.resources.requests)
     effective = stated
     if use_status and pod.status.resources is not None:
         effective = _effective(pod, stated, pod.status.resources.requests, pod.status.allocated_resources)
-    return {name: effective.get(name, 0) for name in stated if _allowed_on_pod(name)}
+    names = effective if by_sums and any(map(_allowed_on_pod, stated)) else stated
+    return {name: effective.get(name, 0) for name in names if _allowed_on_pod(name)}
 
 
 def _effective(pod: Pod, stated: Nanos, in_force: Resources, allocated: Resources) -> Nanos:

@@ -1,7 +1,7 @@
 """NodeDeclaredFeatures: a pod that needs a feature of the kubelet goes only where the node says it has it.
 
-What a pod needs is read from its spec. Two features are known in v1.36: restarting all containers when one exits, and
-user namespaces together with the host network. Pods that need neither are not looked at.
+What a pod needs is read from its spec: restarting all containers when one exits, user namespaces together with the host
+network, and from 1.37 on options of bind mounts. Pods that need none of these are not looked at.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ MISSING = Status.unresolvable("node(s) didn't match Pod's required features")
 
 RESTART_ALL_CONTAINERS = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES_WITH_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
+BIND_MOUNT_OPTIONS = "VolumeBindMountOptions"
 
 
 class NodeDeclaredFeatures(Plugin):
@@ -48,11 +49,11 @@ class NodeDeclaredFeatures(Plugin):
                 _declares_differently,
                 by_signature=True,
             ),
-            Interest(Resource.POD, Action.UPDATE, _needs_differently, by_signature=True),
+            Interest(Resource.POD, Action.UPDATE, self._needs_differently, by_signature=True),
         ]
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
-        needed = required_features(cycle.pod)
+        needed = self._needed(cycle.pod)
         if not needed:
             return SKIP
         cycle.data[PRE_FILTER] = needed
@@ -65,6 +66,13 @@ class NodeDeclaredFeatures(Plugin):
         missing = nodes.ask_features(lambda declared: not needed <= declared, np.bool_)
         return Verdict.reject(missing, MISSING)
 
+    def _needed(self, pod: Pod) -> frozenset[str]:
+        needed = required_features(pod)
+        return needed if self.handle.rules.bind_mount_options else needed - {BIND_MOUNT_OPTIONS}
+
+    def _needs_differently(self, pod: Pod, before: Pod, after: Pod) -> bool:
+        return after.uid == pod.uid and self._needed(before) != self._needed(after)
+
 
 def required_features(pod: Pod) -> frozenset[str]:
     """The kubelet features without which the pod cannot run as specified."""
@@ -75,12 +83,11 @@ def required_features(pod: Pod) -> frozenset[str]:
         needed.add(RESTART_ALL_CONTAINERS)
     if spec.host_network and spec.host_users is False:
         needed.add(USER_NAMESPACES_WITH_HOST_NETWORK)
+    mounts = chain.from_iterable(c.volume_mounts for c in (*spec.containers, *spec.init_containers))
+    if any(mount.bind_mount_options for mount in mounts):
+        needed.add(BIND_MOUNT_OPTIONS)
     return frozenset(needed)
 
 
 def _declares_differently(_pod: Pod, before: Node | None, after: Node) -> bool:
     return before is None or before.status.declared_features != after.status.declared_features
-
-
-def _needs_differently(pod: Pod, before: Pod, after: Pod) -> bool:
-    return after.uid == pod.uid and required_features(before) != required_features(after)

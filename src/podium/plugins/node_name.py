@@ -25,6 +25,11 @@ class NodeName(Plugin):
     def interests(self) -> Iterable[Interest]:
         return [Interest(Resource.NODE, Action.ADD)]
 
+    def pre_filter(self, cycle: Cycle) -> frozenset[str] | None:
+        """From 1.37 on, no other node is looked at."""
+        wanted = cycle.pod.node_name
+        return frozenset((wanted,)) if wanted and self.handle.rules.node_name_pre_filters else None
+
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
         wanted = cycle.pod.node_name
         if not wanted:

@@ -7,7 +7,7 @@ and their spread
 
 the score is 50 + (50 + g(with the pod) − g(without it))/2: 75 where nothing changes. It is about real requests: a pod
 that asks for none of the resources is not scored. Where a device class stands behind a resource, the devices of nodes
-that offer none of it count instead.
+that offer none of it count instead. In 1.35 the score is g(with the pod).
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ class NodeResourcesBalancedAllocation(Plugin):
 
     def answer_key(self, pod: Pod) -> Hashable:
         """Devices are not rows; where no class stands behind a resource, rows are all that matters until one does."""
-        names = device_resources(weigh(self.args.resources, balanced_requests(pod)))
+        names = device_resources(
+            weigh(self.args.resources, balanced_requests(pod, by_sums=self.handle.rules.resize_by_sums))
+        )
         if not names:
             return ()
         return None if self._totals.names(names) else self._devices.version
@@ -95,13 +97,16 @@ class NodeResourcesBalancedAllocation(Plugin):
         names, requests, _weights = columns_of(weighed)
         resources = nodes.cluster.resources
         used, allocatable = nodes.pick(resources.table(names)), nodes.pick(resources.table(names, offered=True))
+        compares = self.handle.rules.balance_without_the_pod
         if scarce and self._totals.names(scarce):
             used, allocatable = used.copy(), allocatable.copy()
             self._totals.fill_in(nodes, names, allocatable, used)
-            without = _balances(used, allocatable)
+            without = _balances(used, allocatable) if compares else None
         else:
-            without = nodes.pick(self._standing.balances(nodes.cluster, names))
+            without = nodes.pick(self._standing.balances(nodes.cluster, names)) if compares else None
         beside = _balances(used + requests, allocatable)
+        if without is None:
+            return beside
         half = beside - without + MAX_SCORE // 2
         scores: Scores = MAX_SCORE // 2 + half // 2  # never negative: shares between 0 and 1 spread by at most 1/2
         return scores
@@ -117,6 +122,8 @@ class NodeResourcesBalancedAllocation(Plugin):
             whole = float(allocatable)
             without.append(float(used) / whole)
             beside.append(float(used + request) / whole)
+        if not self.handle.rules.balance_without_the_pod:
+            return _balance(beside)
         return MAX_SCORE // 2 + (MAX_SCORE // 2 + _balance(beside) - _balance(without)) // 2
 
     def _weighed(self, cycle: Cycle) -> tuple[tuple[Weighed, ...], Sequence[str]]:
@@ -125,7 +132,7 @@ class NodeResourcesBalancedAllocation(Plugin):
         notes = cycle.facts.notes
         known: tuple[tuple[Weighed, ...], Sequence[str]] | None = notes.get(self)
         if known is None:
-            weighed = weigh(self.args.resources, balanced_requests(cycle.pod))
+            weighed = weigh(self.args.resources, balanced_requests(cycle.pod, by_sums=self.handle.rules.resize_by_sums))
             weighed = weighed if any(each.request for each in weighed) else ()
             known = notes[self] = weighed, device_resources(weighed)
         return known

@@ -27,6 +27,7 @@ from podium.preemption.search import find_candidates, no_candidates_message
 
 NEVER: Final = "not eligible due to preemptionPolicy=Never."
 VICTIM_LEAVING: Final = "not eligible due to a terminating pod on the nominated node."
+PLACEMENT = "found a potential placement for pod on node"
 STILL_EVICTING: Final = "waiting for the preemption for this pod to be finished"
 STILL_EVICTING_FOR_GROUP: Final = "waiting for the preemption for this pod group to be finished"
 WHOLE_CLUSTER: Final = "cluster"
@@ -134,7 +135,11 @@ class Evictions:
     def evict(self, cycle: Cycle, chosen: Candidate) -> PostFilterResult:
         """Evict the victims, wherever they are, and nominate the pod to the node that they make room on."""
         self._evict(cycle.pod, chosen)
-        return PostFilterResult(None, Nomination(chosen.node_name))
+        placement = ""
+        if self._handle.rules.preemption_names_the_node:
+            node, number = chosen.node_name, len(chosen.victims)
+            placement = f"preemption: {PLACEMENT} {node}, preempting {number} victims"
+        return PostFilterResult(None, Nomination(chosen.node_name), placement)
 
     def _evict(self, pod: Pod, chosen: Candidate) -> None:
         """Evict the victims; those not bound yet are let go in memory, those terminating are left alone."""

@@ -67,7 +67,8 @@ def find_candidates(
         return PreemptionSearch((), [(NOTHING_TO_EVICT, rows)], [])
     results = Results(cycle.cluster.columns.rows) if known is None else known.refreshed(runtime, cycle)
     results.refuse_unknown(hopeless, NOTHING_TO_EVICT)
-    budgets = Budgets(cycle.cluster.objects.budgets)
+    stops = runtime.handle.rules.budgets_stop_at_the_first_broken
+    budgets = Budgets(cycle.cluster.objects.budgets, stops)
     codes = results.codes[rows]  # in visiting order from here on
     codes = np.concatenate((codes[offset:], codes[:offset]))
     while True:
@@ -218,9 +219,11 @@ class _TrialOfSums(_NodeTrial):
 class Budgets:
     """Disruption budgets with their selectors compiled."""
 
-    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+    def __init__(self, budgets: Iterable[PodDisruptionBudget], stops: bool = True) -> None:
+        """`stops`: a pod that breaks one budget does not use up those after it, by namespace and name."""
+        self._stops = stops
         self._budgets: list[tuple[PodDisruptionBudget, Selector]] = []
-        for budget in budgets:
+        for budget in sorted(budgets, key=lambda budget: budget.key):
             try:
                 selector = compile_label_selector(budget.spec.selector)
             except SelectorError:
@@ -230,31 +233,28 @@ class Budgets:
 
     def split(self, pods: Sequence[PlacedPod]) -> tuple[list[PlacedPod], list[PlacedPod]]:
         """(those whose eviction would break a budget, the others); budgets are used up in the order given."""
-        left = [budget.status.disruptions_allowed for budget, _selector in self._budgets]
+        breaks = self.counting(self._stops)
         violating: list[PlacedPod] = []
         harmless: list[PlacedPod] = []
         for placed in pods:
-            pod = placed.pod
-            breaks = False
-            for number, (budget, selector) in enumerate(self._budgets):
-                if _covers(budget, selector, pod):
-                    left[number] -= 1
-                    breaks = breaks or left[number] < 0
-            (violating if breaks else harmless).append(placed)
+            (violating if breaks(placed.pod) else harmless).append(placed)
         return violating, harmless
 
-    def counting(self) -> Callable[[Pod], bool]:
-        """A function that says of one pod after another whether its eviction would break a budget, the first that does
-        ending the look; what it is asked about counts as evicted."""
+    def counting(self, stops: bool = True) -> Callable[[Pod], bool]:
+        """A function that says of one pod after another whether its eviction would break a budget; what it is asked
+        about counts as evicted. With `stops`, the first budget that breaks ends the look."""
         left = [budget.status.disruptions_allowed for budget, _selector in self._budgets]
 
         def breaks(pod: Pod) -> bool:
+            broken = False
             for number, (budget, selector) in enumerate(self._budgets):
                 if _covers(budget, selector, pod):
                     left[number] -= 1
                     if left[number] < 0:
-                        return True
-            return False
+                        if stops:
+                            return True
+                        broken = True
+            return broken
 
         return breaks
 

@@ -1,6 +1,6 @@
 """Follows the version of the API server, which says by which Kubernetes minor's rules a live scheduler decides.
 
-The version is asked for at the start, and again whenever a watch of nodes had to begin anew: an API server that is
+The version is asked for at the start, and again whenever a watch of nodes was cut: an API server that is
 upgraded cuts all watches. Only a newer minor is followed. While the servers of a control plane are upgraded one by one,
 answers go back and forth, and the newer ones are those that stay.
 """
@@ -20,7 +20,7 @@ from podium.serving.log import LOG
 FIRST_ANSWER: Final = 5.0
 """Seconds that the start waits for the version. Without an answer the newest rules count until there is one."""
 LOOK: Final = 1.0
-"""Seconds between two looks at whether a watch had to begin anew."""
+"""Seconds between two looks at whether a watch was cut."""
 
 
 class ServerRules:

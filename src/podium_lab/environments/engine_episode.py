@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from podium.cluster import Cluster
 from podium.config import Registry
 from podium.engine.outside_choice import OpenDecision, close_decision, open_decision
-from podium.kube import Pod
+from podium.kube import Node, Pod
 from podium.kube.requests import pod_requests
 from podium.plugins import load_registry
 from podium_lab.environments.limits import MIB, NVIDIA
@@ -74,6 +74,22 @@ class EngineEpisode:
     @property
     def over(self) -> bool:
         return self.shown is None
+
+    @property
+    def arrived(self) -> int:
+        """How many pods came so far."""
+        return self._run.arrived
+
+    @property
+    def placed(self) -> int:
+        """How many of them got a node."""
+        return self._run.placed
+
+    def node_of(self, position: int) -> Node:
+        """The node at a position that the mask allows."""
+        node = self._cluster.nodes[position]
+        assert node is not None
+        return node
 
     @property
     def pod(self) -> Pod | None:

@@ -50,7 +50,7 @@ def test_gates_and_plugins_that_are_not_installed_here_are_taken_from_beside_the
         page(
             config,
             plugins={"Elsewhere": "/x/elsewhere.py"},
-            featureGates=["GenericWorkload"],
+            featureGates=["GenericWorkload", "StorageCapacityScoring"],
             kubernetesVersion="1.37",
             explains=True,
         )
@@ -58,7 +58,7 @@ def test_gates_and_plugins_that_are_not_installed_here_are_taken_from_beside_the
     assert found is not None
     assert (found.missing, found.explains) == ({"Elsewhere": "/x/elsewhere.py"}, True)
     assert str(found.settings.rules) == "1.37"
-    assert found.settings.gates == {Gate.GENERIC_WORKLOAD}
+    assert found.settings.gates == {Gate.GENERIC_WORKLOAD, Gate.STORAGE_CAPACITY_SCORING}
     assert found.settings.profiles[0].plugins == DEFAULT.profiles[0].plugins
 
 

@@ -81,7 +81,7 @@ def test_volumes_that_differ_only_in_name_and_place_are_of_one_make() -> None:
 
 def reachable(cluster: Cluster, size: int = 1) -> list[int]:
     pools = cluster.storage_pools.of_class("late")
-    counts: list[int] = pools.count(cluster.labels, None, lambda limit: limit >= size).tolist()
+    counts: list[int] = pools.count(cluster.labels, None, lambda pool: pool.limit >= size).tolist()
     return counts
 
 

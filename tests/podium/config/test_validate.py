@@ -5,6 +5,7 @@ from podium.config import ConfigError, ConfigProblem, load_config
 from podium.config.defaults import with_defaults
 from podium.config.types import KubeSchedulerConfiguration, LeaderElection
 from podium.config.validate import validate
+from podium.kube.versions import NEWEST
 from tests.podium.config.cases import INVALID, OTHERWISE_REFUSED, STRICT, UNBUILDABLE, Case
 from tests.podium.config.stand_ins import IN_TREE, REGISTRY, config_text, plugin, registry_of
 
@@ -38,7 +39,7 @@ def test_a_problem_has_path_and_message_apart(case: Case) -> None:
 def test_what_leader_election_flags_leave_empty_is_required() -> None:
     config = with_defaults(KubeSchedulerConfiguration())
     empty = LeaderElection(resource_lock="", resource_name="", resource_namespace="")
-    assert [str(error) for error in validate(replace(config, leader_election=empty), {})] == [
+    assert [str(error) for error in validate(replace(config, leader_election=empty), {}, NEWEST)] == [
         "leaderElection.resourceLock: Required value",
         "leaderElection.resourceNamespace: Required value",
         "leaderElection.resourceName: Required value",

@@ -12,7 +12,7 @@ from tests.podium.engine.schedulers import World
 from tools.kit.builders import build, make_node, make_pod
 from tools.kit.storage import make_claim, make_class
 
-NO_ROOM = " no new claims to deallocate, preemption:"
+NO_ROOM = " preemption:"
 NOBODY = "No preemption victims found for incoming pod"
 NO_HELP = "Preemption is not helpful for scheduling"
 TAINT = [{"key": "maintenance", "effect": "NoSchedule"}]
@@ -70,9 +70,10 @@ def uses(claim: str) -> dict[str, Any]:
             id="one tainted, two short of cpu and memory",
         ),
         pytest.param(
-            [*nodes({}, {}, {}), *filled("n1", "n2", "n3", priority=-1)],
+            [*nodes({}, {}, {}), *filled("n1", priority=-2), *filled("n2", "n3", priority=-1)],
             {"requests": SHORT},
-            "0/3 nodes are available: 3 Insufficient cpu.",
+            "0/3 nodes are available: 3 Insufficient cpu. preemption: found a potential placement for pod on node n1, "
+            "preempting 1 victims",
             id="preemption started",
         ),
         pytest.param(

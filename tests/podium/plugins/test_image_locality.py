@@ -44,10 +44,10 @@ def test_less_than_23_mib_gives_0_and_more_than_1000_mib_per_container_gives_100
     assert scored({"a": {"web:1": 1000 * MIB}}, pod_of("web:1", "db:1")) == {"a": 100 * 977 // 1977}
 
 
-def test_init_containers_and_image_volumes_count_but_volumes_do_not_raise_the_limit() -> None:
+def test_init_containers_and_image_volumes_count_in_the_sum_and_its_limit() -> None:
     images = {"web:1": 200 * MIB, "setup:1": 300 * MIB, "model:1": 400 * MIB}
     pod = pod_of("web:1", init=("setup:1",), volumes=("model:1",))
-    assert scored({"a": images}, pod) == {"a": 100 * (900 - 23) // (2000 - 23)}
+    assert scored({"a": images}, pod) == {"a": 100 * (900 - 23) // (3000 - 23)}
 
 
 def test_an_image_used_twice_counts_twice() -> None:

@@ -96,8 +96,11 @@ class Trial:
         best = cycle.data.get(CANDIDATES)
         if best is None:
             return [], [], 0, diagnosis.post_filter_message
-        assert diagnosis.post_filter_message == ""
         victims = [victim.name for victim in best[0].victims]
+        placement = (
+            f"found a potential placement for pod on node {best[0].node_name}, preempting {len(victims)} victims"
+        )
+        assert diagnosis.post_filter_message == f"preemption: {placement}"
         return [each.node_name for each in best], victims, best[0].harm.violations, ""
 
     @property

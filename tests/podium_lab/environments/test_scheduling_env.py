@@ -15,8 +15,9 @@ pytest.importorskip("gymnasium")
 import gymnasium
 
 from podium.plugins import load_registry
+from podium_lab.environments.built_in import chosen_scenario
 from podium_lab.environments.rewards import RewardedPlacement
-from podium_lab.environments.scheduling_env import SchedulingEnv, chosen_scenario
+from podium_lab.environments.scheduling_env import SchedulingEnv
 from podium_lab.learning.extra import LearningError
 from podium_lab.models.heuristics import OBJECTIVES
 from podium_lab.models.schema import NODE, F, G, P

@@ -28,8 +28,9 @@ def borrowed_world() -> tuple[QuotaWorld, list[Pod]]:
 def test_a_namespace_within_its_min_reclaims_what_another_borrowed() -> None:
     found, pods = borrowed_world()
     found.attempt(quota_pod("b2", "q2"))
-    message = OVER_TOTAL.format("q2/b2")
-    assert found.failures[-1] == ("q2/b2", "Unschedulable", f"0/1 nodes are available: {message}.", Nomination("n1"))
+    placement = "preemption: found a potential placement for pod on node n1, preempting 1 victims"
+    message = f"0/1 nodes are available: {OVER_TOTAL.format('q2/b2')}. {placement}"
+    assert found.failures[-1] == ("q2/b2", "Unschedulable", message, Nomination("n1"))
     assert found.evicted == ["a0"]  # the least important, and no other
     found.delete(pods[0])
     found.try_next()

@@ -43,7 +43,7 @@ def test_a_written_case_reads_back_as_it_was(tmp_path: Path) -> None:
 
 def test_reasons_are_found_in_both_halves_of_a_message() -> None:
     message = (
-        "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. no new claims to deallocate, "
+        "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. "
         "preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, 2 No preemption victims "
         "found for incoming pod."
     )

@@ -1,4 +1,4 @@
-"""Knows the Kubernetes minors whose decisions Podium makes, and finds the rules for a version as somebody writes it.
+"""Knows the Kubernetes minors whose decisions Podium makes, and finds the rules for a version.
 
 Each minor is one file here, `v1_37.py` and so on. A minor is dropped by deleting its file.
 """

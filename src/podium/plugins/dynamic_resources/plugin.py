@@ -87,6 +87,9 @@ class DynamicResources(Plugin):
         self._claims = handle.cluster.objects.resource_claims
         self._uses = uses_of(handle.cluster.objects)
         self._answers = CachedNodeAnswers(handle.cluster, self._uses)
+        talks = handle.rules.device_post_filter_gives_reasons
+        self._nothing_to_free = NOTHING_TO_FREE if talks else Status.unschedulable()
+        self._still_unschedulable = STILL_UNSCHEDULABLE if talks else Status.unschedulable()
 
     def interests(self) -> Iterable[Interest]:
         return interests(self._claims.get)
@@ -305,7 +308,7 @@ class DynamicResources(Plugin):
         if notes is None:
             return PostFilterResult(Status.error(NOT_FOUND))
         if not notes.claims:
-            return PostFilterResult(NOTHING_TO_FREE)
+            return PostFilterResult(self._nothing_to_free)
         for number in self._unavailable(cycle, notes, diagnosis):
             claim = notes.claims[number]
             if claim is notes.special:
@@ -317,7 +320,7 @@ class DynamicResources(Plugin):
         if notes.special is not None and notes.special.name != IN_MEMORY:
             self.handle.writer.delete_claim(notes.special)
             return PostFilterResult(DELETED)
-        return PostFilterResult(STILL_UNSCHEDULABLE)
+        return PostFilterResult(self._still_unschedulable)
 
     def _unavailable(self, cycle: Cycle, notes: ClaimNotes, diagnosis: Diagnosis) -> list[int]:
         """The claims that kept the pod from nodes which nothing else kept it from."""

@@ -1,9 +1,9 @@
 """Turns the incoming pod's own terms into questions about the pods that are already placed.
 
-Which namespaces a term of the incoming pod reaches has a surprise that is kept on purpose: the namespaces its
-namespace selector chooses are added to those it names, but the selector then stays in force and is matched with *no*
-labels. So a selector that an unlabelled namespace would satisfy ({}, or only NotIn and DoesNotExist) reaches every
-namespace, whatever labels that has.
+A term of the incoming pod reaches the namespaces that it names and those that its namespace selector chooses; an empty
+selector chooses all. Before 1.37 there is a surprise: the selector stays in force after that and is matched with *no*
+labels. So one that an unlabelled namespace would satisfy (only NotIn and DoesNotExist) reaches every namespace,
+whatever labels that has.
 """
 
 from __future__ import annotations
@@ -47,19 +47,29 @@ class Incoming(NamedTuple):
 NONE = Incoming(None, (), (), ())
 
 
-def incoming_terms(terms: tuple[Term, ...], namespaces: Iterable[Namespace]) -> Incoming:
-    """The questions that a pod with these terms asks, with the namespaces that exist now."""
+def incoming_terms(terms: tuple[Term, ...], namespaces: Iterable[Namespace], *, unlabelled: bool = False) -> Incoming:
+    """The questions that a pod with these terms asks, with the namespaces that exist now.
+
+    `unlabelled`: a selector that a namespace without labels satisfies reaches every namespace.
+    """
     namespaces = tuple(namespaces)
     attracting = [term for term in terms if term.kind == TermKind.REQUIRED_AFFINITY]
     repelling = [term for term in terms if term.kind == TermKind.REQUIRED_ANTI_AFFINITY]
     preferred = [term for term in terms if term.kind == TermKind.PREFERRED_AFFINITY]
     dislikes = [term for term in terms if term.kind == TermKind.PREFERRED_ANTI_AFFINITY]
+
+    def reach(term: Term) -> QueryTerm:
+        return _reach(term, namespaces, unlabelled)
+
+    def query(term: Term) -> PodQuery:
+        return PodQuery((reach(term),))
+
     return Incoming(
-        PodQuery(tuple(_reach(term, namespaces) for term in attracting)) if attracting else None,
+        PodQuery(tuple(reach(term) for term in attracting)) if attracting else None,
         tuple(dict.fromkeys(term.topology_key for term in attracting)),
-        tuple((term.topology_key, _query(term, namespaces)) for term in repelling),
-        tuple(WeighedQuery(term.topology_key, term.weight, _query(term, namespaces)) for term in preferred)
-        + tuple(WeighedQuery(term.topology_key, -term.weight, _query(term, namespaces)) for term in dislikes),
+        tuple((term.topology_key, query(term)) for term in repelling),
+        tuple(WeighedQuery(term.topology_key, term.weight, query(term)) for term in preferred)
+        + tuple(WeighedQuery(term.topology_key, -term.weight, query(term)) for term in dislikes),
     )
 
 
@@ -68,13 +78,9 @@ def chooses_namespaces(terms: tuple[Term, ...]) -> bool:
     return any(term.namespace_selector.requirements for term in terms)
 
 
-def _query(term: Term, namespaces: tuple[Namespace, ...]) -> PodQuery:
-    return PodQuery((_reach(term, namespaces),))
-
-
-def _reach(term: Term, namespaces: tuple[Namespace, ...]) -> QueryTerm:
+def _reach(term: Term, namespaces: tuple[Namespace, ...], unlabelled: bool) -> QueryTerm:
     chooser = term.namespace_selector
-    if chooser.matches(NO_LABELS):
+    if chooser.empty or (unlabelled and chooser.matches(NO_LABELS)):
         return QueryTerm(None, term.selector)
     chosen = frozenset(namespace.name for namespace in namespaces if chooser.matches(namespace.labels))
     return QueryTerm(term.namespaces | chosen, term.selector)

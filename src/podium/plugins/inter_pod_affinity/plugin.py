@@ -130,7 +130,7 @@ class InterPodAffinity(Plugin):
         known: tuple[int, Incoming] | None = facts.notes.get(self)
         if known is not None and known[0] in (ANY_VERSION, namespaces.version):
             return known[1]
-        incoming = incoming_terms(facts.terms, namespaces)
+        incoming = incoming_terms(facts.terms, namespaces, unlabelled=self.handle.rules.empty_labels_reach_namespaces)
         facts.notes[self] = namespaces.version if chooses_namespaces(facts.terms) else ANY_VERSION, incoming
         return incoming
 

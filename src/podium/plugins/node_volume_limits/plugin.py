@@ -3,6 +3,8 @@
 Pods that bring as many new volumes of each driver get the same answers, whichever volumes they are, except where other
 pods share them.
 
+From 1.37 on, `preventPodSchedulingIfMissing` of a CSIDriver keeps pods with its volumes from nodes without the driver.
+
 Also decides which events may let a pod through that brought too many volumes: higher limits, volumes that go, claims.
 """
 
@@ -36,10 +38,12 @@ from podium.framework.diagnosis import Codes
 from podium.kube import CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
 from podium.kube.claims import claim_name
 from podium.kube.csi_translation import MIGRATED, TranslationError, in_tree_plugin, inline_handle
+from podium.kube.versions import Gate
 from podium.plugins.node_volume_limits.promised import PromisedVolumes
 
 NAME = "NodeVolumeLimits"
 UNLIMITED = "no node has a limit"
+NOT_INSTALLED = "CSI driver is not installed on the node"
 TOO_MANY = Status.unschedulable("node(s) exceed max volume count")
 
 
@@ -55,6 +59,8 @@ class NodeVolumeLimits(Plugin):
             lambda pod: _volumes(cluster, pod), objects.claims, objects.volumes, objects.storage_classes
         )
         self._promised = PromisedVolumes(handle)
+        self._drivers = objects.csi_drivers
+        self._asks_for_drivers = Gate.VOLUME_LIMIT_SCALING in handle.gates
 
     def interests(self) -> Iterable[Interest]:
         return [
@@ -72,18 +78,27 @@ class NodeVolumeLimits(Plugin):
         volumes = self._volumes.of(pod)
         if isinstance(volumes, Status):
             return None
+        drivers = self._drivers.version if self._asks_for_drivers else 0
         if not self.handle.cluster.csi_nodes.has_limits:
-            return UNLIMITED
+            return (UNLIMITED, tuple(dict.fromkeys(volumes.values())), drivers) if drivers else UNLIMITED
         attached, promised = self.handle.cluster.attached, self._promised.refreshed()
         shared = [volume for volume in volumes if attached.rows_with(volume) or volume in promised]
-        return tuple(volumes.values()), tuple(shared)
+        return tuple(volumes.values()), tuple(shared), drivers
 
     def pre_filter(self, cycle: Cycle) -> Status | None:
-        """Where no node has a limit, only volumes that make no sense can be refused."""
+        """Where no node has a limit, only a volume that makes no sense or a driver that is missing can refuse a pod."""
         if not cycle.facts.may_attach:
             return SKIP
-        unlimited = not cycle.cluster.csi_nodes.has_limits and not isinstance(self._volumes.of(cycle.pod), Status)
-        return SKIP if unlimited else None
+        volumes = self._volumes.of(cycle.pod)
+        unlimited = not cycle.cluster.csi_nodes.has_limits and not isinstance(volumes, Status)
+        return SKIP if unlimited and not self._required(volumes) else None
+
+    def _required(self, volumes: Volumes | Status) -> list[str]:
+        """The drivers of these volumes that a node must have installed."""
+        if not self._asks_for_drivers or isinstance(volumes, Status):
+            return []
+        named = [(name, self._drivers.get(name)) for name in dict.fromkeys(volumes.values())]
+        return [name for name, driver in named if driver and driver.spec.prevent_pod_scheduling_if_missing]
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
         cluster, pod = cycle.cluster, cycle.pod
@@ -100,6 +115,13 @@ class NodeVolumeLimits(Plugin):
                 codes[~with_csi] = len(statuses)
         elif volumes:
             _judge(volumes, nodes, codes, statuses)
+            for driver in self._required(volumes):
+                missing = ~cluster.csi_nodes.installed(driver, nodes.chosen)
+                if driver not in self._required(_volumes(cluster, pod, migrated=False)):
+                    missing &= nodes.pick(cluster.csi_nodes.present)
+                if missing.any():
+                    statuses.append(Status.unschedulable(f"{driver} {NOT_INSTALLED}"))
+                    codes[missing] = len(statuses)
         fails = any(status.code == Code.ERROR for status in statuses)
         return Verdict(codes, lambda code: statuses[code - 1], fails=fails) if codes.any() else None
 
@@ -107,7 +129,7 @@ class NodeVolumeLimits(Plugin):
         """The same in plain integers, where all volumes can be counted."""
         cluster, row = cycle.cluster, node.row
         attached, volumes = cluster.attached, self._volumes.of(cycle.pod)
-        if isinstance(volumes, Status) or row in attached.problems:
+        if isinstance(volumes, Status) or row in attached.problems or self._required(volumes):
             verdict = self.filter(cycle, Nodes(cluster, np.array([row])))
             code = 0 if verdict is None else int(verdict.codes[0])
             return None if verdict is None or not code else verdict.status_of(code)

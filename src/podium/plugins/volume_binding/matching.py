@@ -78,17 +78,32 @@ def pick(claims: list[MatchableClaim], cluster: Cluster, row: int) -> list[Persi
     """For each claim the volume it gets on one node, None where it gets none."""
     node = cluster.nodes[row]
     assert node is not None, "volumes are picked for nodes that exist"
-    shelf = _Shelf(claims, cluster)
-    picked: dict[str, PersistentVolume] = {}
-    answer: list[PersistentVolume | None] = []
-    for wanted in claims:
-        volume = next(
-            (each for each in _candidates(wanted, shelf, node.labels) if each is None or each.name not in picked), None
-        )
-        if volume is not None:
-            picked[volume.name] = volume
-        answer.append(volume)
-    return answer
+    return VolumePicker(claims, cluster).at(node.labels)
+
+
+class VolumePicker:
+    """Picks volumes for some claims, on one node after another."""
+
+    def __init__(self, claims: list[MatchableClaim], cluster: Cluster) -> None:
+        self._claims = claims
+        self._shelf = _Shelf(claims, cluster)
+
+    @property
+    def finds_some(self) -> bool:
+        """Whether there is a volume for any of the claims on any node."""
+        return any(wanted.reserved or self._shelf.groups(wanted) for wanted in self._claims)
+
+    def at(self, labels: dict[str, str]) -> list[PersistentVolume | None]:
+        """For each claim the volume it gets on a node with these labels, None where it gets none."""
+        picked: dict[str, PersistentVolume] = {}
+        answer: list[PersistentVolume | None] = []
+        for wanted in self._claims:
+            found = _candidates(wanted, self._shelf, labels)
+            volume = next((each for each in found if each is None or each.name not in picked), None)
+            if volume is not None:
+                picked[volume.name] = volume
+            answer.append(volume)
+        return answer
 
 
 def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

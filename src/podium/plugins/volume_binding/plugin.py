@@ -8,10 +8,8 @@ not which they are. How far a pod has come on its way to a node is noted apart, 
 
 Also decides which changes may let a pod in that VolumeBinding refused.
 
-Also types the arguments of VolumeBinding.
-
-`shape` belongs to scoring by storage capacity, which is off; it must be left out so that it does not start to act on
-the day that is turned on.
+Also types the arguments of VolumeBinding. `shape` belongs to scoring by storage capacity (`storage_score`). While that
+is off, as it is by default before 1.37, `shape` must be left out, so that an upgrade does not make it act.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from collections.abc import Awaitable, Hashable, Iterable
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
+from msgspec.structs import replace
 
 from podium.cluster import Cluster, Nodes
 from podium.cluster.csi_nodes import MIGRATED_PLUGINS
@@ -29,7 +27,7 @@ from podium.cluster.facts import CLAIM_CONCERNS
 from podium.cluster.free_volumes import volume_limit
 from podium.cluster.objects import Latest
 from podium.config.field import FieldError, FieldPath
-from podium.config.types import Int32, Int64
+from podium.config.types import Int64
 from podium.framework import (
     SKIP,
     Action,
@@ -49,10 +47,13 @@ from podium.framework import (
 from podium.framework.handle import Effect
 from podium.kube import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolumeClaim, Pod, StorageClass
 from podium.kube.claims import claim_name
+from podium.kube.versions import Gate, VersionRules
+from podium.placement.shape import Shape, UtilizationShapePoint, shape_errors
 from podium.plugins.volume_binding.choice import Choice, assume, choose, take_back
 from podium.plugins.volume_binding.claims import claims_of
 from podium.plugins.volume_binding.progress import BindingFailedError, all_bound
 from podium.plugins.volume_binding.search import Reach, judge, leaves_all_open, reach_of
+from podium.plugins.volume_binding.storage_score import DEFAULT_SHAPE, storage_scores
 
 NAME = "VolumeBinding"
 RESERVE = f"Reserve{NAME}"
@@ -80,14 +81,9 @@ class _Way:
         self.written = False
 
 
-class ShapePoint(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
-    utilization: Int32 = 0
-    score: Int32 = 0
-
-
 class VolumeBindingArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
     bind_timeout_seconds: Int64 = 600
-    shape: tuple[ShapePoint, ...] | None = None
+    shape: tuple[UtilizationShapePoint, ...] | None = None
 
     def validate(self, path: FieldPath) -> Iterable[FieldError]:
         if self.bind_timeout_seconds < 0:
@@ -96,12 +92,20 @@ class VolumeBindingArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=Tru
                 self.bind_timeout_seconds,
                 "invalid BindTimeoutSeconds, should not be a negative value",
             )
-        if self.shape is not None:
+
+    def validate_by(self, path: FieldPath, rules: VersionRules) -> Iterable[FieldError]:
+        if Gate.STORAGE_CAPACITY_SCORING in rules.gates:
+            yield from shape_errors(self.shape or (), path.child("shape"))
+        elif self.shape is not None:
             yield FieldError.invalid(
                 path.child("shape"),
                 [{"Utilization": point.utilization, "Score": point.score} for point in self.shape],
                 "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring",
             )
+
+    def with_defaults_of(self, rules: VersionRules) -> VolumeBindingArgs:
+        scores = Gate.STORAGE_CAPACITY_SCORING in rules.gates
+        return replace(self, shape=DEFAULT_SHAPE) if scores and not self.shape else self
 
 
 class VolumeBinding(Plugin):
@@ -115,6 +119,8 @@ class VolumeBinding(Plugin):
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         objects = handle.cluster.objects
+        scores = Gate.STORAGE_CAPACITY_SCORING in handle.gates
+        self._shape = Shape(args.shape or DEFAULT_SHAPE) if scores else None
         self._needs = Latest(
             lambda pod: needs_of(pod, handle.cluster), objects.claims, objects.volumes, objects.storage_classes
         )
@@ -149,12 +155,14 @@ class VolumeBinding(Plugin):
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
         return judge(*_noted(cycle), nodes)
 
-    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status:
-        """Scoring by storage capacity is off."""
-        return SKIP
+    def pre_score(self, cycle: Cycle, nodes: Nodes) -> Status | None:
+        return SKIP if self._shape is None else None
 
-    def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
-        return np.zeros(len(nodes), dtype=np.int64)
+    def score(self, cycle: Cycle, nodes: Nodes) -> Scores | int:
+        delayed = () if self._shape is None else _noted(cycle).delayed
+        if self._shape is None or not delayed:
+            return 0
+        return storage_scores(delayed, cycle.cluster, nodes, self._shape)
 
     def reserve(self, cycle: Cycle, node_name: str) -> None:
         delayed = _noted(cycle).delayed

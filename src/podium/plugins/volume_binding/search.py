@@ -206,11 +206,11 @@ def has_room(claim: PersistentVolumeClaim, storage_class: StorageClass, nodes: N
     """The nodes within reach of enough storage for the claim."""
     cluster = nodes.cluster
     request = claim.spec.resources.requests.get("storage")
-    if request is None or not _reports_capacity(storage_class.provisioner, cluster):
+    if request is None or not reports_capacity(storage_class.provisioner, cluster):
         return np.ones(len(nodes), dtype=np.bool_)
     size = units(request)
     pools = cluster.storage_pools.of_class(storage_class.name)
-    enough: Mask = pools.count(cluster.labels, nodes.chosen, lambda limit: limit >= size) > 0
+    enough: Mask = pools.count(cluster.labels, nodes.chosen, lambda pool: pool.limit >= size) > 0
     return enough
 
 
@@ -231,6 +231,6 @@ def _allowed(storage_class: StorageClass) -> Where:
     return where_selected(NodeSelector(node_selector_terms=terms))
 
 
-def _reports_capacity(provisioner: str, cluster: Cluster) -> bool:
+def reports_capacity(provisioner: str, cluster: Cluster) -> bool:
     driver = cluster.objects.csi_drivers.get(provisioner)
     return driver is not None and bool(driver.spec.storage_capacity)

@@ -28,7 +28,7 @@ TOO_FEW = (
     "one or more plugins asked to wait and no plugin rejected pod"
 )
 NO_ROOM = (
-    "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+    "0/1 nodes are available: 1 Insufficient cpu. "
     "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
 )
 NOT_BY_MEMBERS = "preemption: not eligible due to workload aware preemption enabled"
@@ -95,7 +95,8 @@ def test_g4_members_preempt_and_wait_for_their_victims() -> None:
     world.add(pod_group(minimum=2), *group_members(2, priority=100))
     before = state_of(world)
     world.try_next()
-    assert set(world.messages.values()) == {"0/1 nodes are available: 1 Insufficient cpu."}
+    placement = "preemption: found a potential placement for pod on node n1, preempting 1 victims"
+    assert set(world.messages.values()) == {f"0/1 nodes are available: 1 Insufficient cpu. {placement}"}
     assert world.nominations == {"g-0": "n1", "g-1": "n1"}
     assert set(world.evicted) == {"victim"}
     assert world.condition == ("False", "Unschedulable", WAITING)
@@ -125,7 +126,7 @@ def test_t2_no_domain_takes_the_group(key: str, message: str) -> None:
         assert set(world.messages.values()) == {message}
     else:
         limited = (
-            "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+            "0/1 nodes are available: 1 Insufficient cpu. "
             "preemption: not eligible due to placement-based pod group scheduling limitation"
         )
         assert sorted(world.messages.values()) == [limited, limited, TOO_FEW]
@@ -139,7 +140,7 @@ def test_w1_room_is_made_for_the_whole_group() -> None:
     before = state_of(world)
     world.try_next()
     assert sorted(world.evicted) == ["low-1", "low-2"]
-    no_node = f"0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, {NOT_BY_MEMBERS}"
+    no_node = f"0/3 nodes are available: 3 Insufficient cpu. {NOT_BY_MEMBERS}"
     assert sorted(world.messages.values()) == [no_node, no_node, UNSCHEDULABLE]
     assert sorted(world.nominations.values()) == ["", "", "n3"]
     assert world.condition == ("False", "Unschedulable", UNSCHEDULABLE)

@@ -77,7 +77,7 @@ def test_what_is_said_where_neither_node_nor_devices_suffice() -> None:
     made = world(slice_of("s", device("e0")), offered={"n1": {}, "n2": {CARD: 1}})
     made.attempt(asking(count=2))
     assert made.message == (
-        f"0/2 nodes are available: 1 Insufficient {CARD}, 1 cannot allocate all claims. still not schedulable, "
+        f"0/2 nodes are available: 1 Insufficient {CARD}, 1 cannot allocate all claims. "
         "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     )
 
@@ -85,7 +85,7 @@ def test_what_is_said_where_neither_node_nor_devices_suffice() -> None:
 def test_without_a_class_it_is_a_resource_like_any_other() -> None:
     made = world(slice_of("s", device("e0")))
     made.attempt(asking(resource="example.com/other"))
-    assert made.message.startswith("0/2 nodes are available: 2 Insufficient example.com/other. no new claims")
+    assert made.message.startswith("0/2 nodes are available: 2 Insufficient example.com/other. preemption: ")
 
 
 def test_a_class_that_comes_wakes_pods_that_ask_for_its_resource() -> None:
@@ -175,7 +175,7 @@ def test_a_resource_that_is_ignored_and_offered_nowhere_does_not_fit_beside_one_
         args={"NodeResourcesFit": {"ignoredResources": ["example.com/ignored"]}},
     )
     made.attempt(make_pod("p1", requests={CARD: "1", "example.com/ignored": "1"}))
-    assert made.message.startswith("0/2 nodes are available: 2 cannot fit resource. still not schedulable")
+    assert made.message.startswith("0/2 nodes are available: 2 cannot fit resource. preemption: ")
 
 
 def containers(*requests: dict[str, int]) -> list[dict[str, Any]]:

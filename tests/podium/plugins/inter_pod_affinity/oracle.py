@@ -31,10 +31,11 @@ class Scene(NamedTuple):
         return [(pod, by_name[pod.node_name]) for pod in self.pods]
 
     def incoming_term_matches(self, term: PodAffinityTerm, other: Pod) -> bool:
-        """The incoming pod's term: chosen namespaces are added, then the selector is asked about no labels."""
+        """The incoming pod's term reaches the namespaces it names and those chosen; an empty selector chooses all."""
         chooser = compile_label_selector(term.namespace_selector)
         names = _named(term, self.pod) | {each.name for each in self.namespaces if chooser.matches(each.labels)}
-        return _matches(term, names, {}, other)
+        reached = chooser.empty or other.namespace in names
+        return reached and compile_label_selector(term.label_selector).matches(other.labels)
 
     def placed_term_matches(self, term: PodAffinityTerm, holder: Pod) -> bool:
         """A placed pod's term: the selector is asked about the labels of the incoming pod's namespace."""

@@ -10,6 +10,7 @@ from podium.cluster import Nodes
 from podium.framework import SKIP, Code, Cycle, Status
 from podium.kube import Namespace, Pod
 from podium.plugins.inter_pod_affinity import InterPodAffinity
+from podium.plugins.inter_pod_affinity.incoming import incoming_terms
 from tests.podium.plugins.ask import refusals, refused
 from tests.podium.plugins.inter_pod_affinity.terms import ZONE, Data, affinity, app_pod, term
 from tools.kit.builders import build, make_cluster, make_node, make_plugin, make_pod
@@ -118,10 +119,9 @@ def test_pods_on_nodes_that_are_gone_count_for_nothing() -> None:
         ({"namespaceSelector": {}}, {"default", "blue", "green", "unknown"}),
         ({"namespaceSelector": {"matchLabels": {"team": "x"}}}, {"blue"}),
         ({"namespaces": ["green"], "namespaceSelector": {"matchLabels": {"team": "x"}}}, {"blue", "green"}),
-        # Asked about no labels, a selector that only excludes is satisfied: every namespace is reached.
         (
             {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["x"]}]}},
-            {"default", "blue", "green", "unknown"},
+            {"default", "green"},
         ),
         (
             {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}},
@@ -135,6 +135,17 @@ def test_which_namespaces_a_term_of_the_incoming_pod_reaches(scope: Data, reache
     for namespace in ("default", "blue", "green", "unknown"):
         placed = app_pod("db", "db", "a1", namespace=namespace)
         assert bool(judged(pod, [placed], labels)) == (namespace in reached), namespace
+
+
+def test_before_1_37_a_selector_that_a_namespace_without_labels_satisfies_reaches_all() -> None:
+    excluding = {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["x"]}]}
+    pod = make_pod(spec=affinity(anti=[term(namespaceSelector=excluding)]))
+    (avoided,) = make_cluster([]).facts.of(pod).terms
+    namespaces = [build(Namespace, {"metadata": {"name": "blue", "labels": {"team": "x"}}})]
+    ((_key, query),) = incoming_terms((avoided,), namespaces, unlabelled=True).anti_affinity
+    assert query.terms[0].namespaces is None
+    ((_key, query),) = incoming_terms((avoided,), namespaces).anti_affinity
+    assert query.terms[0].namespaces == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from podium.config.field import FieldPath
+from podium.kube.versions import KNOWN, NEWEST
 from podium.plugins.volume_binding import VolumeBindingArgs
 
 REMOVE = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
@@ -32,7 +33,27 @@ REMOVE = "unexpected field `shape`, remove it or turn on the feature gate Storag
 )
 def test_wrong_arguments_are_told_in_kube_schedulers_words(args: dict[str, Any], messages: list[str]) -> None:
     decoded = msgspec.convert(args, VolumeBindingArgs)
-    assert [str(error) for error in decoded.validate(FieldPath(("args",)))] == messages
+    path, rules = FieldPath(("args",)), KNOWN["1.36"]
+    decoded = decoded.with_defaults_of(rules)
+    assert [str(error) for error in (*decoded.validate(path), *decoded.validate_by(path, rules))] == messages
+
+
+@pytest.mark.parametrize(
+    ("shape", "messages"),
+    [
+        (None, []),
+        ([], []),
+        ([{"utilization": 0, "score": 10}], []),
+        (
+            [{"utilization": 0, "score": 11}],
+            ["args.shape[0].score: Invalid value: 11: not in valid range [0, 10]"],
+        ),
+    ],
+)
+def test_with_scoring_by_capacity_the_shape_is_checked_and_has_a_default(shape: Any, messages: list[str]) -> None:
+    decoded = msgspec.convert({"shape": shape}, VolumeBindingArgs).with_defaults_of(NEWEST)
+    assert decoded.shape
+    assert [str(error) for error in decoded.validate_by(FieldPath(("args",)), NEWEST)] == messages
 
 
 def test_the_default_is_ten_minutes() -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from podium.cluster import Cluster, Nodes
 from podium.framework import SKIP, Cycle, Handle, Status
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
+from podium.kube.versions import KNOWN
 from podium.plugins.volume_binding import VolumeBinding, VolumeBindingArgs
 from podium.testing.memory_writer import MemoryWriter
 from tools.kit.builders import make_cluster, make_handle, make_node, make_plugin
@@ -168,11 +169,12 @@ def test_pre_bind_without_reserve_fails() -> None:
     plugin.unreserve(cycle, "n1")
 
 
-def test_scoring_is_off() -> None:
+def test_scoring_is_off_without_its_gate() -> None:
     cluster = cluster_with(make_claim())
-    plugin, cycle = make_plugin(VolumeBinding, cluster), Cycle(pod_using("data"), cluster)
+    cycle = Cycle(pod_using("data"), cluster)
+    plugin = VolumeBinding(VolumeBindingArgs(), make_handle(cluster, KNOWN["1.36"]))
     assert plugin.pre_score(cycle, Nodes(cluster)) == SKIP
-    assert plugin.score(cycle, Nodes(cluster)).tolist() == [0, 0]
+    assert plugin.score(cycle, Nodes(cluster)) == 0
 
 
 def test_while_a_claim_waits_for_its_volume_the_answer_key_moves_with_every_store_it_reads() -> None:

@@ -15,9 +15,7 @@ from tools.kit.builders import make_node, make_pod
 from tools.kit.effort import seeds
 
 ROOM_FOR_ONE = "0/1 nodes are available: 1 Insufficient cpu."
-NO_VICTIMS = (
-    "no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
-)
+NO_VICTIMS = "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
 DROPPED = "0/1 nodes are available: 1 optimistic rejection in PostFilter."
 
 
