@@ -45,7 +45,7 @@ class AskedState:
         return state_record(self.known, self.configured.settings)
 
 
-def read_asked_state(flags: StateFlags, config: str | None = None, known: "KnownState | None" = None) -> AskedState:
+def load_state(flags: StateFlags, config: str | None = None, known: "KnownState | None" = None) -> AskedState:
     """The state that the options name, and what decides.
 
     `config` counts instead of `--config`. A state that is `known` is not read again.
@@ -148,8 +148,8 @@ def node_maker(catalog: "Catalog | None") -> "NodeMaker":
                 raise InputError(f"{change.file}: {len(nodes)} nodes in it; give a manifest of one Node")
             return clone(nodes[0], name)
         if catalog is None:
-            asked = f"--add-nodes {change.count}={change.type}"
-            raise InputError(f"{asked}: give the catalog that has this type with --catalog, or write like:NODE")
+            wanted = f"--add-nodes {change.count}={change.type}"
+            raise InputError(f"{wanted}: give the catalog that has this type with --catalog, or write like:NODE")
         return catalog.make(change, name)
 
     return make

@@ -28,7 +28,7 @@ from podium.kube.versions import Gate
 from podium.whatif.applying import NodeMaker, apply
 from podium.whatif.changes import Change
 from podium.whatif.fit import rules_of, shown_changes
-from podium.whatif.placements import Placement, Placer
+from podium.whatif.placements import PodPlacement, SandboxPlacer
 from podium.whatif.records import Record, RefusalRecord, RemedyRecord, refusal_records, remedy_records
 from podium.whatif.sandbox import Sandbox
 
@@ -114,7 +114,7 @@ class CapacityAnswer:
     of: list[int]
     """Replicas of each template."""
     left_over: dict[str, dict[str, str]]
-    stop: Placement | None = None
+    stop: PodPlacement | None = None
     one_more: list[Remedy] = field(default_factory=list)
     changes: list[dict[str, Any]] = field(default_factory=list)
     by_template: list[Counter[str]] = field(default_factory=list)
@@ -164,7 +164,7 @@ def capacity(
         for each in others:
             sandbox.set(each)
         if with_pending:
-            placer = Placer(sandbox)
+            placer = SandboxPlacer(sandbox)
             placer.place_all(placer.in_queue_order([*sandbox.pending(), *applied.unplaced]))
         bound = upper_bound(sandbox, templates[0].pod) if len(templates) == 1 else None
         answer = _fill(sandbox, templates, limit, bound, progress)
@@ -181,7 +181,7 @@ def _fill(
     bound: int | None,
     progress: Callable[[int], None] | None,
 ) -> CapacityAnswer:
-    placer = Placer(sandbox, closely=False)
+    placer = SandboxPlacer(sandbox, closely=False)
     rules = rules_of(sandbox)
     answer = CapacityAnswer(templates, limit, 0, bound, FULL, Counter(), [0] * len(templates), {})
     answer.by_template = [Counter() for _ in templates]
@@ -193,7 +193,7 @@ def _fill(
         if rules:
             refusal = rules.refusal(pod)
             if refusal is not None:
-                answer.reached, answer.stop = QUOTA, Placement(pod, message=refusal)
+                answer.reached, answer.stop = QUOTA, PodPlacement(pod, message=refusal)
                 return answer
         placement = placer.place(pod)
         if not placement.fits:
@@ -218,14 +218,14 @@ def replica(template: Pod, number: int) -> Pod:
     return replace(template, metadata=metadata)
 
 
-def _stop(sandbox: Sandbox, pod: Pod, placement: Placement) -> Placement:
+def _stop(sandbox: Sandbox, pod: Pod, placement: PodPlacement) -> PodPlacement:
     """The same failure, with the reasons."""
     if placement.outcome is not Outcome.FITS_NOWHERE:
         return placement
-    return Placer(sandbox, closely=True).place(pod)
+    return SandboxPlacer(sandbox, closely=True).place(pod)
 
 
-def _one_more(sandbox: Sandbox, pod: Pod, placement: Placement) -> list[Remedy]:
+def _one_more(sandbox: Sandbox, pod: Pod, placement: PodPlacement) -> list[Remedy]:
     runtime = sandbox.engine.profiles.get(pod.spec.scheduler_name)
     if runtime is None or placement.outcome is not Outcome.FITS_NOWHERE:
         return []
@@ -235,7 +235,7 @@ def _one_more(sandbox: Sandbox, pod: Pod, placement: Placement) -> list[Remedy]:
     ]
 
 
-def what_binds(stop: Placement) -> str:
+def what_binds(stop: PodPlacement) -> str:
     """The resource that most nodes lack, else the plugin that refuses most nodes."""
     short: Counter[str] = Counter()
     for each in stop.reasons:
@@ -295,9 +295,9 @@ def left_over(sandbox: Sandbox, name: str, pods: Sequence[Pod]) -> dict[str, str
     """What is free on a node: cpu, memory, pod slots, and what else the pods ask for."""
     cluster = sandbox.cluster
     row, resources = cluster.row_of[name], cluster.resources
-    asked = {resource: None for pod in pods for resource, amount in fit_requests(pod).items() if amount}
+    requested = {resource: None for pod in pods for resource, amount in fit_requests(pod).items() if amount}
     found = {}
-    for resource in dict.fromkeys(("cpu", "memory", *asked)):
+    for resource in dict.fromkeys(("cpu", "memory", *requested)):
         free = int(resources.allocatable_of(resource)[row] - resources.requested_of(resource)[row])
         found[resource] = amount_text(resource, free)
     found["pods"] = str(int(resources.allowed_pods[row] - resources.pod_count[row]))

@@ -53,8 +53,8 @@ def unpinned(spec: PodSpec) -> PodSpec:
     affinity = spec.affinity
     if affinity is not None and affinity.node_affinity is not None and affinity.node_affinity.required is not None:
         terms = [replace(term, match_fields=()) for term in affinity.node_affinity.required.node_selector_terms]
-        kept = tuple(term for term in terms if term.match_expressions)
-        required = NodeSelector(node_selector_terms=kept) if kept else None
+        left = tuple(term for term in terms if term.match_expressions)
+        required = NodeSelector(node_selector_terms=left) if left else None
         node_affinity = replace(affinity.node_affinity, required=required)
         affinity = replace(affinity, node_affinity=node_affinity)
     return replace(spec, node_name="", affinity=affinity)
