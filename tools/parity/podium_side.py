@@ -70,14 +70,14 @@ def decide(case: Case) -> Answer:
         devices=[
             _device(use) for each in explanation.nodes if each.name == case.decision.node for use in each.devices or ()
         ],
-        allocations=_allocations(case, objects, pod) if case.decision.allocations else {},
+        allocations=_allocations(case, objects, pod, config) if case.decision.allocations else {},
     )
 
 
-def _allocations(case: Case, objects: list[KubeObject], pod: Pod) -> dict[str, Obj]:
+def _allocations(case: Case, objects: list[KubeObject], pod: Pod, config: SchedulerConfig) -> dict[str, Obj]:
     """What claims get on the node that kube-scheduler chose, asked of the allocator itself."""
     cluster = engine.build_cluster(objects, pod, set(), Nominator())
-    uses = uses_of(cluster.objects)
+    uses = uses_of(cluster.objects, config.rules.devices)
     named = claims_of_pod(pod, cluster.objects.resource_claims.get)
     missing = [claim for claim in named if claim.status.allocation is None]
     (node,) = [each for each in objects if isinstance(each, Node) and each.name == case.decision.node]

@@ -170,7 +170,8 @@ def _templates(
             what = "no pod" if not number else f"{number} pods or workloads"
             raise InputError(f"{file}: {what} in it; give one, or several files with --mix 3:web.yaml --mix 1:db.yaml")
         pod, made = template_pod(given, loaded.known.objects, loaded.origin)
-        templates.append(Template(pod, share))
+        per_node = bool(given.workloads) and given.workloads[0].kind == "DaemonSet"
+        templates.append(Template(pod, share, per_node))
         others += made
     if files and len(templates) > 1:
         raise InputError("several files: say in which proportion with --mix, such as --mix 3:web.yaml --mix 1:db.yaml")
@@ -199,6 +200,8 @@ def _show(answer: "CapacityAnswer") -> None:
         say(out, ", ".join(f"{each.name} {each.replicas}" for each in record.templates), "green")
     if record.stop is not None:
         echo(f"The next one finds no node: {record.stop.message}")
+        for note in record.stop.notes:
+            echo(f"No node of any size takes it: {note}")
         if record.stop.first:
             echo(f"What binds first: {record.stop.first}")
     if record.nodes:

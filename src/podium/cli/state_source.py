@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from podium.cli.console import echo
+from podium.cli.console import echo, progress_bar
 from podium.cli.errors import InputError
 from podium.cli.judging import LEFT_OUT, print_skipped, state_record, with_exported_config
 from podium.cli.question_options import StateFlags
@@ -85,7 +85,8 @@ def _from_files(flags: StateFlags, configure: "Configure", rules: "VersionRules 
     files = flags.cluster or []
     if files.count(STDIN) > 1:
         raise InputError('standard input can be read only once: give "-" once')
-    known = read_state(read_bytes(file) for file in files)
+    with progress_bar(0, f"reading {', '.join(files)}"):
+        known = read_state(read_bytes(file) for file in files)
     if not known.objects:
         raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
     print_skipped(known.skipped, flags.verbose)

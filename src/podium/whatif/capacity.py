@@ -31,6 +31,7 @@ from podium.whatif.fit import rules_of, shown_changes
 from podium.whatif.placements import PodPlacement, SandboxPlacer
 from podium.whatif.records import Record, RefusalRecord, RemedyRecord, refusal_records, remedy_records
 from podium.whatif.sandbox import Sandbox
+from podium.workloads import daemon_sets
 
 FULL: Final = "full"
 LIMIT: Final = "limit"
@@ -48,6 +49,8 @@ class Template:
 
     pod: Pod
     share: int = 1
+    per_node: bool = False
+    """Of a DaemonSet: one for each node that takes it."""
 
     @property
     def name(self) -> str:
@@ -87,6 +90,8 @@ class StopRecord(Record, kw_only=True):
     message: str | None
     reasons: list[RefusalRecord]
     first: str
+    notes: list[str]
+    """Terms of the pod that no node can match."""
 
 
 class CapacityRecord(Record, kw_only=True):
@@ -142,7 +147,9 @@ class CapacityAnswer:
             ],
             stop=None
             if stop is None
-            else StopRecord(message=stop.message, reasons=refusal_records(stop), first=what_binds(stop)),
+            else StopRecord(
+                message=stop.message, reasons=refusal_records(stop), first=what_binds(stop), notes=stop.notes
+            ),
             one_more=remedy_records(self.one_more),
         )
 
@@ -166,6 +173,12 @@ def capacity(
         if with_pending:
             placer = SandboxPlacer(sandbox)
             placer.place_all(placer.in_queue_order([*sandbox.pending(), *applied.unplaced]))
+        if templates[0].per_node:
+            answer = _one_for_each_node(sandbox, templates[0], limit)
+            answer.changes = shown_changes(changes, applied)
+            for name in answer.on:
+                answer.left_over[name] = left_over(sandbox, name, [templates[0].pod])
+            return answer
         bound = upper_bound(sandbox, templates[0].pod) if len(templates) == 1 else None
         answer = _fill(sandbox, templates, limit, bound, progress)
         answer.changes = shown_changes(changes, applied)
@@ -208,6 +221,29 @@ def _fill(
         if progress is not None and not answer.replicas % 500:
             progress(answer.replicas)
     answer.reached = LIMIT
+    return answer
+
+
+def _one_for_each_node(sandbox: Sandbox, template: Template, limit: int | None) -> CapacityAnswer:
+    """The pods of a DaemonSet: on each node that takes one, as far as there is room."""
+    pod = replace(template.pod, spec=daemon_sets.tolerant(template.pod.spec))
+    nodes = [node.name for node in sandbox.nodes() if daemon_sets.runs_on(pod, node)]
+    answer = CapacityAnswer([template], limit, 0, len(nodes), FULL, Counter(), [0], {})
+    answer.by_template = [Counter()]
+    placer = SandboxPlacer(sandbox, closely=True)
+    for number, name in enumerate(nodes):
+        if limit is not None and answer.replicas >= limit:
+            answer.reached = LIMIT
+            break
+        made = replica(pod, number)
+        placement = placer.place(replace(made, spec=daemon_sets.pinned(made.spec, name)))
+        if placement.node is None:
+            answer.stop = answer.stop or placement
+            continue
+        answer.on[placement.node] += 1
+        answer.by_template[0][placement.node] += 1
+        answer.of[0] += 1
+        answer.replicas += 1
     return answer
 
 

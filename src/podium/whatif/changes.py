@@ -279,4 +279,4 @@ def _decoded(entry: Any, source: str, document: Any, path: str) -> Change:
 
 
 def _at(source: str, document: Any, path: str, problem: str) -> str:
-    return f"{source}:{document.line_of(path)}: {path}: {problem}"
+    return f"{source}:{document.position_of(path)}: {path}: {problem}"

@@ -228,6 +228,8 @@ def pod_record(each: Judged) -> PodRecord:
     if not after.fits:
         record.reasons = refusal_records(after)
         record.remedies = remedy_records(after.remedies)
+        if after.notes:
+            record.notes = after.notes
     if after.eviction is not None:
         record.victims = _eviction(after.eviction)
     if after.fits and after.message:

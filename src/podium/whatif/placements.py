@@ -31,6 +31,7 @@ from podium.kube.pod_group import pod_group_key
 from podium.kube.versions import Gate
 from podium.preemption.evictions import CANDIDATES
 from podium.whatif.sandbox import Sandbox
+from podium.whatif.unmatched import unmatched_terms
 
 Totals = Callable[[], tuple[Rows, Scores]]
 
@@ -59,6 +60,8 @@ class PodPlacement:
     eviction: Eviction | None = None
     """What preemption would do."""
     remedies: list[Remedy] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Terms that no node can match."""
     victims: list[Pod] = field(default_factory=list)
     """The pods that went for it, with `preempt`."""
 
@@ -180,6 +183,8 @@ class SandboxPlacer:
         reasons = refusals(diagnosis) if self._closely else []
         make_room(runtime, cycle, diagnosis)
         placement = PodPlacement(cycle.pod, message=diagnosis.message, reasons=reasons)
+        if self._closely:
+            placement.notes = unmatched_terms(cycle.pod, self._sandbox.nodes())
         candidates = cycle.data.get(CANDIDATES, ())
         if candidates:
             placement.eviction = Eviction(candidates[0].node_name, [each.key for each in candidates[0].victims])
@@ -316,6 +321,7 @@ def _of_another(known: PodPlacement, pod: Pod) -> PodPlacement:
         reasons=known.reasons,
         eviction=known.eviction,
         remedies=known.remedies,
+        notes=known.notes,
         victims=list(known.victims),
     )
 

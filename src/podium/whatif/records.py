@@ -88,6 +88,8 @@ class PodRecord(Record, kw_only=True, omit_defaults=True):
     message: str | UnsetType = UNSET
     reasons: list[RefusalRecord] | UnsetType = UNSET
     remedies: list[RemedyRecord] | UnsetType = UNSET
+    notes: list[str] | UnsetType = UNSET
+    """Terms of the pod that no node can match."""
     victims: EvictionRecord | UnsetType = UNSET
     flag: str | UnsetType = UNSET
     """The option of `kubectl drain` that it needs."""

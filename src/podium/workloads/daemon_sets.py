@@ -55,7 +55,7 @@ def unpinned(spec: PodSpec) -> PodSpec:
         terms = [replace(term, match_fields=()) for term in affinity.node_affinity.required.node_selector_terms]
         left = tuple(term for term in terms if term.match_expressions)
         required = NodeSelector(node_selector_terms=left) if left else None
-        node_affinity = replace(affinity.node_affinity, required=required)
+        node_affinity = replace(affinity.node_affinity, required_during_scheduling_ignored_during_execution=required)
         affinity = replace(affinity, node_affinity=node_affinity)
     return replace(spec, node_name="", affinity=affinity)
 
@@ -67,7 +67,9 @@ def pinned(spec: PodSpec, node: str) -> PodSpec:
     node_affinity = affinity.node_affinity or NodeAffinitySpec()
     known = () if node_affinity.required is None else node_affinity.required.node_selector_terms
     terms = tuple(replace(term, match_fields=(field,)) for term in known) or (NodeSelectorTerm(match_fields=(field,)),)
-    node_affinity = replace(node_affinity, required=NodeSelector(node_selector_terms=terms))
+    node_affinity = replace(
+        node_affinity, required_during_scheduling_ignored_during_execution=NodeSelector(node_selector_terms=terms)
+    )
     return replace(spec, affinity=replace(affinity, node_affinity=node_affinity))
 
 

@@ -16,8 +16,8 @@ from podium_cluster.apiserver.kinds import WORKLOAD_KINDS, built_in
 from tools.testbed.apiclient import ApiError
 from tools.testbed.cluster import ControlPlane
 
-VERSION = "scheduling.k8s.io/v1alpha2"
-GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
+VERSION = "scheduling.k8s.io/v1beta1"
+GATES = ("GenericWorkload", "TopologyAwareWorkloadScheduling")
 GANG = {"schedulingPolicy": {"gang": {"minCount": 2}}}
 
 
@@ -30,8 +30,7 @@ def keyed(*keys: str) -> dict[str, Any]:
 
 
 def from_template(workload: str, template: str) -> dict[str, Any]:
-    named = {"workloadName": workload, "podGroupTemplateName": template}
-    return {**GANG, "podGroupTemplateRef": {"workload": named}}
+    return {**GANG, "workloadRef": {"workloadName": workload, "templateName": template}}
 
 
 def templates(*names: str) -> dict[str, Any]:
@@ -53,14 +52,17 @@ CASES = [
     made("two-keys", keyed("a", "b")),
     made("bad-key", keyed("a b")),
     made("empty-key", keyed("")),
-    made("mode", {**GANG, "disruptionMode": "PodGroup"}),
-    made("bad-mode", {**GANG, "disruptionMode": "Foo"}),
+    made("mode", {**GANG, "disruptionMode": {"all": {}}}),
+    made("no-mode", {**GANG, "disruptionMode": {}}),
+    made("two-modes", {**GANG, "disruptionMode": {"all": {}, "single": {}}}),
     made("priority", {**GANG, "priority": 5}),
     made("no-class", {**GANG, "priorityClassName": "nope"}),
     made("system-class", {**GANG, "priorityClassName": "system-node-critical"}),
     made("no-workload", from_template("x", "t")),
     made("template", from_template("w", "t")),
     made("no-template", from_template("w", "x")),
+    made("unnamed-workload", from_template("", "")),
+    made("bad-workload", from_template("A b", "C d")),
 ]
 
 Create = Callable[[dict[str, Any]], dict[str, Any]]
