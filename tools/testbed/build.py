@@ -137,7 +137,7 @@ def cache_folder() -> Path:
 
 def _build_into(target: Path, go: str, source: Path, module: Module) -> None:
     names = ", ".join(module.programs.values())
-    _say(f"building {names}: {module.minutes}, only this once")
+    say(f"building {names}: {module.minutes}, only this once")
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
         _fetch_sources(go, source, module)
@@ -149,7 +149,7 @@ def _build_into(target: Path, go: str, source: Path, module: Module) -> None:
         for made, kept in module.programs.items():
             (built / made).rename(built / kept)
         built.rename(target)
-    _say(f"built {names} in {time.monotonic() - began:.0f} s, kept in {target}")
+    say(f"built {names} in {time.monotonic() - began:.0f} s, kept in {target}")
 
 
 def _fetch_sources(go: str, source: Path, module: Module) -> None:
@@ -213,12 +213,12 @@ def only_one_process(lock: Path) -> Iterator[None]:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _say("another process is building; waiting for it")
+            say("another process is building; waiting for it")
             fcntl.flock(held, fcntl.LOCK_EX)
         yield
 
 
-def _say(sentence: str) -> None:
+def say(sentence: str) -> None:
     print(f"test bed: {sentence}", file=sys.stderr, flush=True)
 
 
@@ -235,7 +235,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         found = programs(*names)
     except TestbedUnavailable as unavailable:
-        _say(str(unavailable))
+        say(str(unavailable))
         return 1
     for name, path in found.items():
         print(f"{name} {path}")
