@@ -126,6 +126,4 @@ RULES = replace(
     image_volumes=ImageVolumes.IGNORED,
     device_features=False,
     declared_features=False,
-    waiting_victims_leave_in_memory=False,
-    hints_count_nominated_pods=False,
 )
