@@ -29,9 +29,13 @@ PAGES = [
 ]
 FIVE_MINUTES = "docs/start.md"
 """The page whose commands begin with the wheel; tests/packaging follows it."""
-NEEDS = {"docs/tutorial/train-a-policy.md": "numba", "docs/how-to/gymnasium.md": "gymnasium"}
+NEEDS = {
+    "docs/tutorial/train-a-policy.md": "numba",
+    "docs/how-to/gymnasium.md": "jax",
+    "docs/tutorial/train-an-agent.md": "jax",
+}
 """Pages whose commands need a package of an extra."""
-LONG = {"docs/how-to/gymnasium.md"}
+LONG = {"docs/how-to/gymnasium.md", "docs/tutorial/train-an-agent.md"}
 """Pages whose commands take seconds of CPU; their subject has a test that is long, too."""
 BLOCK = re.compile(r"(?:<!-- (?P<mark>run|write: (?P<path>\S+)) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)```\n", re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")

@@ -22,6 +22,10 @@ READ_KINDS: Final = {"counters": "counter", "gauges": "gauge"}
 PLUGIN_KINDS: Final = {"MetricKind.COUNTER": "counter", "MetricKind.GAUGE": "gauge"}
 
 
+SHARED: Final = {"podium_learned": "LearnedScore", "podium_model": "ModelScore"}
+"""Plugins that define their metrics by one function (`podium_lab.model_metrics`), by how the names begin."""
+
+
 class MetricEntry(NamedTuple):
     """One metric as the source defines it."""
 
@@ -99,6 +103,8 @@ def _defined_by(call: ast.Call, constants: dict[str, ast.expr], file: str) -> It
     labels = next((found for each in arguments[2:] if (found := _labels(each, constants)) is not None), ())
     if called == "PluginMetric" and all(each.arg != "by_profile" for each in call.keywords):
         labels = ("profile", *labels)
+    if len(texts) == 1:
+        texts *= len(names)
     for name, text in zip(names, texts, strict=True):
         if NAME.fullmatch(name):
             yield MetricEntry(name, kind, labels, text, file)
@@ -107,8 +113,21 @@ def _defined_by(call: ast.Call, constants: dict[str, ast.expr], file: str) -> It
 def _texts(argument: ast.expr, constants: dict[str, ast.expr]) -> list[str]:
     if isinstance(argument, ast.Name):
         argument = constants.get(argument.id, argument)
+    if isinstance(argument, ast.JoinedStr):
+        return [_filled(argument, prefix, plugin) for prefix, plugin in SHARED.items()]
     elements = argument.elts if isinstance(argument, ast.List) else [argument]
     return [str(each.value) for each in elements if isinstance(each, ast.Constant)]
+
+
+def _filled(text: ast.JoinedStr, prefix: str, plugin: str) -> str:
+    """What a text with `{prefix}` and `{plugin}` is for one of the plugins in SHARED."""
+    values = {"prefix": prefix, "plugin": plugin}
+    parts = (
+        values.get(ast.unparse(each.value), "") if isinstance(each, ast.FormattedValue) else str(each.value)
+        for each in text.values
+        if isinstance(each, ast.FormattedValue | ast.Constant)
+    )
+    return "".join(parts)
 
 
 def _labels(argument: ast.expr, constants: dict[str, ast.expr]) -> tuple[str, ...] | None:

@@ -24,6 +24,7 @@ PARTS: Final[dict[str, type[msgspec.Struct]]] = {
     "workload.azure": scenario.AzurePods,
     "workload.broker": scenario.BrokerPods,
     "workload.dump": scenario.DumpedPods,
+    "workload.vmr2l": scenario.Vmr2lPods,
     "profiles[]": scenario.Contender,
     "faults[]": scenario.Fault,
     "usage": scenario.UsageModel,

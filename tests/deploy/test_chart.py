@@ -269,3 +269,14 @@ def test_a_packaged_chart_has_all_its_files(tmp_path: Path) -> None:
     (package,) = tmp_path.glob("*.tgz")
     shutil.unpack_archive(package, tmp_path)
     assert {each.name for each in (tmp_path / "podium" / "files").iterdir()} == {*chart_files(), "dashboard.json"}
+
+
+def test_what_plugins_read_is_mounted_and_the_way_to_a_model_is_open() -> None:
+    found = templated("--set-file", f"scheduler.config={EXAMPLES / 'model-score.yaml'}")
+    (deployment,) = [each for each in found if each["kind"] == "Deployment"]
+    pod = deployment["spec"]["template"]["spec"]
+    assert {"name": "podium-model", "secret": {"secretName": "podium-model"}} in pod["volumes"]
+    mount = {"name": "podium-model", "mountPath": "/var/run/podium/model", "readOnly": True}
+    assert mount in pod["containers"][0]["volumeMounts"]
+    (policy,) = [each for each in found if each["kind"] == "NetworkPolicy"]
+    assert policy["spec"]["egress"] == [{}]

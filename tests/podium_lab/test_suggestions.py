@@ -15,6 +15,7 @@ import pytest
 from podium.kube import Node
 from podium_lab.model_score import ModelScore
 from podium_lab.suggestions_server import SuggestionsServer
+from tests.podium.cli.command import podium
 from tests.podium.engine.schedulers import World
 from tools.kit.builders import build, make_node, make_pod
 
@@ -163,3 +164,17 @@ def test_without_an_agent_the_deadline_passes_and_the_heuristic_decides() -> Non
 
 def test_its_usual_deadline_is_a_second() -> None:
     assert plugin_of(world("tcp://127.0.0.1:1")).args.wait == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("listen", ["8765", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", ":1"])
+def test_an_address_that_cannot_be_listened_on_is_bad_input(listen: str) -> None:
+    ran = podium("suggestions-server", "--listen", listen)
+    assert ran.code == 2
+    assert "must be an address and a port" in ran.err
+
+
+def test_a_port_that_is_taken_is_bad_input() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ran = podium("suggestions-server", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
+    assert ran.code == 2
+    assert "cannot listen on" in ran.err

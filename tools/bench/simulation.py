@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -68,19 +69,22 @@ def measure_generated(nodes: int, pods: int, tell: Tell) -> list[SimulationCost]
 
 
 def measure_scenario(
-    file: str, data: str | None, sets: Sequence[str], profiles: Sequence[str], seeds: Sequence[int], tell: Tell
+    file: str, data: str | None, sets: Sequence[str], runs: Sequence[tuple[str, int]], tell: Tell, workers: int = 1
 ) -> list[SimulationCost]:
-    """Every profile and seed of a scenario, each in a process of its own."""
+    """Some profiles and seeds of a scenario, each in a process of its own, so many at a time."""
     shared = [file, *(() if data is None else ("--data", data))]
     for each in sets:
         shared += ["--set", each]
-    found = []
-    for profile in profiles:
-        for seed in seeds:
-            tell(f"{profile}, seed {seed}", False)
-            found.append(_cost(Path(file).name, _run([*shared, "--profiles", profile, "--seeds", str(seed)]), 0.0))
-            tell(profile, True)
-    return found
+
+    def measured(run: tuple[str, int]) -> SimulationCost:
+        profile, seed = run
+        tell(f"{profile}, seed {seed}", False)
+        found = _cost(Path(file).name, _run([*shared, "--profiles", profile, "--seeds", str(seed)]), 0.0)
+        tell(profile, True)
+        return found
+
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(measured, runs))
 
 
 def _run(options: Sequence[str]) -> tuple[list[dict[str, Any]], float, float, float]:

@@ -11,6 +11,7 @@ import typer
 from podium.cli.console import echo, echo_data
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.options import Output, OutputOption, chosen_output, given_seeds
+from tools.cli.parts import UnitsOption, part_of
 
 if TYPE_CHECKING:
     from tools.chaos.seeds import Summary
@@ -32,6 +33,7 @@ def chaos(
         ),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, max=256, help="Seeds that run at a time.")] = 1,
+    units: UnitsOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print data instead of tables.")] = False,
     output: OutputOption = Output.TABLE,
     verbose: Annotated[
@@ -44,12 +46,14 @@ def chaos(
     every write and after the faults. Exit code 1 if one does not hold, with the command that shows it again.
 
     Example: podium chaos --seeds 1-100 --workers 2
+
+    Example: podium chaos --seeds 1-1000 --units 3/10
     """
 
     from tools.chaos.seeds import Summary, UnknownScenarioError, check_workload, run_seeds
 
     printed = chosen_output(output, json)
-    chosen = given_seeds(seeds)
+    chosen = part_of(given_seeds(seeds), units)
     try:
         check_workload(workload)
     except UnknownScenarioError as error:

@@ -7,6 +7,8 @@
     python -m tools.parity --seed 7 --kubernetes 1.37          # kube-scheduler of another minor
     python -m tools.parity --replay build/parity               # ask Podium again, without kube-scheduler
     python -m tools.parity --groups --cases 100 --seed 1       # PodGroups, with kube-scheduler's gates on
+    python -m tools.parity --record --kubernetes 1.35 --cases 2000    # keep what that kube-scheduler decides
+    python -m tools.parity --recorded --kubernetes 1.35        # ask Podium about what was kept
 
 Exit code 0: all equal; 1: some differ; 2: the comparison could not run.
 """
@@ -27,6 +29,7 @@ from tools.parity.gen_pods import THEMES
 from tools.parity.groups import GroupComparison
 from tools.parity.podium_side import Answer
 from tools.parity.real_side import Disturbed, RealSide
+from tools.parity.recording import read_recording, recording_of, write_recording
 from tools.parity.report import Tally
 from tools.parity.shrink import shrink
 from tools.testbed.availability import TestbedUnavailable
@@ -42,13 +45,16 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.replay is not None:
         return _replay(options.replay)
+    if options.recorded:
+        return _compare_recorded(recording_of(options.kubernetes))
     try:
         if options.groups:
             gates = dict.fromkeys(GATES, True)
             with ControlPlane(kubernetes=options.kubernetes, feature_gates=gates, runtime_config=GROUP_API) as plane:
                 return _compare_groups(plane, options)
         with ControlPlane(kubernetes=options.kubernetes, apiserver_flags=APISERVER_FLAGS) as plane:
-            return Comparison(RealSide(plane, options.kubernetes), options).run()
+            comparison = Comparison(RealSide(plane, options.kubernetes), options)
+            return _record(comparison, options) if options.record else comparison.run()
     except TestbedUnavailable as unavailable:
         print(f"parity: {unavailable}", file=sys.stderr)
         return 2
@@ -82,6 +88,15 @@ class Comparison:
             self._show(case, lines, shrinking=number < self._options.shrink_most)
         self._print_report()
         return 0 if self._tally.cases == self._tally.equal else 1
+
+    def cases(self) -> Iterator[Case]:
+        """What kube-scheduler decides, without asking Podium."""
+        for result in self._results():
+            if isinstance(result, Case):
+                self._tally.add(result, None, equal=True)
+                yield result
+            self._progress()
+        self._finish_progress()
 
     def _results(self) -> Iterator[Case | Disturbed]:
         only = self._options.only_cluster
@@ -180,6 +195,32 @@ def _replay(folder: Path) -> int:
     return 0 if folders and equal == len(folders) else 1
 
 
+def _record(comparison: Comparison, options: argparse.Namespace) -> int:
+    path = recording_of(options.kubernetes)
+    theme = f" --theme {options.theme}" if options.theme else ""
+    command = f"--record --kubernetes {options.kubernetes} --cases {options.cases} --seed {options.seed}{theme}"
+    cases = list(comparison.cases())
+    write_recording(path, cases, KUBERNETES[options.kubernetes], f"python -m tools.parity {command}")
+    print(f"{len(cases)} decisions of kube-scheduler {KUBERNETES[options.kubernetes]} in {path}")
+    return 0
+
+
+def _compare_recorded(path: Path) -> int:
+    """Podium against decisions that were kept."""
+    if not path.exists():
+        print(f"parity: {path} is missing; python -m tools.parity --record writes it", file=sys.stderr)
+        return 2
+    cases = read_recording(path)
+    equal = 0
+    for case in cases:
+        lines = _ask(case)[1]
+        equal += not lines
+        if lines:
+            print(f"differs: {case.name} [{case.theme}] (pod {case.pod_key})", *lines, sep="\n  ")
+    print(f"{equal} of {len(cases)} equal")
+    return 0 if equal == len(cases) else 1
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.parity", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cases", type=int, default=200, help="how many pods to decide (default 200)")
@@ -193,6 +234,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--real-only", action="store_true", help="run kube-scheduler's side alone")
     parser.add_argument("--save-all", action="store_true", help="write every case, not only those that differ")
     parser.add_argument("--replay", type=Path, metavar="FOLDER", help="ask Podium again about all cases under FOLDER")
+    parser.add_argument("--record", action="store_true", help="keep what kube-scheduler decides in a file")
+    parser.add_argument("--recorded", action="store_true", help="ask Podium about the decisions that were kept")
     parser.add_argument("--groups", action="store_true", help="compare PodGroups, with kube-scheduler's gates on")
     parser.add_argument("--verbose", action="store_true", help="print every case")
     return parser

@@ -27,6 +27,7 @@ STILL_KINDS = (
     "storage.k8s.io/v1/VolumeAttachment",
     "resource.k8s.io/v1/ResourceSlice",
     "resource.k8s.io/v1/DeviceClass",
+    "resource.k8s.io/v1/DeviceTaintRule",
 )
 MOVING_KINDS = (
     "v1/Node",
@@ -48,6 +49,9 @@ class Creator:
         self.refusals: Counter[str] = Counter()
 
     def create(self, obj: Obj) -> Obj | None:
+        if self.client.find_resource(f"{obj['apiVersion']}/{obj['kind']}") is None:
+            self.refusals[f"{obj['kind']}: not served"] += 1
+            return None
         try:
             made = self.client.create(obj)
         except ApiError as error:
@@ -88,6 +92,8 @@ def list_objects(client: ApiClient, kinds: Iterable[str]) -> list[Obj]:
     """All objects of the kinds, with apiVersion and kind, in the server's order (by name)."""
     found: list[Obj] = []
     for kind in kinds:
+        if client.find_resource(kind) is None:
+            continue  # an older minor has none
         version, _, name = kind.rpartition("/")
         items = client.list(kind)
         if name == "Namespace":
@@ -99,7 +105,8 @@ def list_objects(client: ApiClient, kinds: Iterable[str]) -> list[Obj]:
 def clear(client: ApiClient) -> None:
     """Delete everything of one cluster; namespaces stay."""
     for kind in (*MOVING_KINDS, *STILL_KINDS[1:]):
-        _delete_kind(client, kind)
+        if client.find_resource(kind) is not None:
+            _delete_kind(client, kind)
 
 
 def _delete_kind(client: ApiClient, kind: str) -> None:

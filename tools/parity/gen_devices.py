@@ -18,6 +18,7 @@ OTHER_DRIVER = "net.example.com"
 POLICIES = (
     {"default": "2", "validRange": {"min": "2", "max": "6", "step": "2"}},
     {"default": "1", "validRange": {"min": "1"}},
+    {"default": "1", "validRange": {"min": "500m", "step": "250m"}},
     {"default": "1", "validValues": ["1", "3", "5"]},
     {"default": "1"},
 )
@@ -67,7 +68,29 @@ def make_devices(dice: Dice, nodes: list[Obj]) -> Devices:
         made.objects.append(make_claim(dice, f"devices-{number}", namespace, admin=rules.admin))
         made.claims[namespace].append(f"devices-{number}")
     _use_some(dice, made, slices)
+    made.objects += _taint_rules(dice, slices)
     return made
+
+
+def _taint_rules(dice: Dice, slices: list[Obj]) -> list[Obj]:
+    """Taints on devices, pools, whole drivers or nothing; kube-scheduler knows them from 1.37 on."""
+    made = []
+    for number in range(dice.weighted({0: 3, 1: 2, 2: 1})):
+        taint = {"key": dice.pick("tr"), "value": "v", "effect": dice.pick(("NoSchedule", "NoExecute", "None"))}
+        spec: Obj = {"taint": taint}
+        if slices and dice.chance(0.9):
+            chosen = dice.pick(slices)["spec"]
+            names = [each["name"] for each in chosen.get("devices", ())]
+            device = {"device": dice.pick(names)} if names and dice.chance(0.6) else {}
+            spec["deviceSelector"] = {"driver": chosen["driver"], "pool": chosen["pool"]["name"], **device}
+            for field in [each for each in ("driver", "pool") if dice.chance(0.2)]:
+                del spec["deviceSelector"][field]
+        made.append({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", **_named(f"rule-{number}", spec)})
+    return made
+
+
+def _named(name: str, spec: Obj) -> Obj:
+    return {"metadata": {"name": name}, "spec": spec}
 
 
 def _pool(dice: Dice, rules: Rules, node: str) -> list[Obj]:

@@ -50,10 +50,10 @@ class Answer:
 
 
 def decide(case: Case) -> Answer:
-    pod = _decode(case.pod)
+    pod = decode_object(case.pod)
     assert isinstance(pod, Pod)
     config = _config(yaml.safe_dump(case.config), case.kubernetes)
-    objects = [_decode(each) for each in case.objects]
+    objects = [decode_object(each) for each in case.objects]
     explanation = (
         _explain_from(case.start_index, objects, pod, config)
         if case.start_index > 0
@@ -70,14 +70,14 @@ def decide(case: Case) -> Answer:
         devices=[
             _device(use) for each in explanation.nodes if each.name == case.decision.node for use in each.devices or ()
         ],
-        allocations=_allocations(case, objects, pod) if case.decision.allocations else {},
+        allocations=_allocations(case, objects, pod, config) if case.decision.allocations else {},
     )
 
 
-def _allocations(case: Case, objects: list[KubeObject], pod: Pod) -> dict[str, Obj]:
+def _allocations(case: Case, objects: list[KubeObject], pod: Pod, config: SchedulerConfig) -> dict[str, Obj]:
     """What claims get on the node that kube-scheduler chose, asked of the allocator itself."""
     cluster = engine.build_cluster(objects, pod, set(), Nominator())
-    uses = uses_of(cluster.objects)
+    uses = uses_of(cluster.objects, config.rules.devices)
     named = claims_of_pod(pod, cluster.objects.resource_claims.get)
     missing = [claim for claim in named if claim.status.allocation is None]
     (node,) = [each for each in objects if isinstance(each, Node) and each.name == case.decision.node]
@@ -124,7 +124,7 @@ def _explain_from(start: int, objects: list[KubeObject], pod: Pod, config: Sched
     return engine.explain_in(ProfileRuntime(profile, load_registry(), handle), pod, sampling)
 
 
-def _decode(obj: Obj) -> KubeObject:
+def decode_object(obj: Obj) -> KubeObject:
     return decode_json(KINDS[obj["apiVersion"], obj["kind"]], msgspec.json.encode(obj))
 
 

@@ -28,7 +28,7 @@ from tools.testbed.availability import TestbedUnavailable
 
 # The minors that Podium decides like, and the release of each that it is compared with. One folder each:
 # `python -m tools.testbed.pin VERSION` writes it. Tests run on the first, unless $KUBERNETES names another.
-KUBERNETES = {"1.36": "v1.36.4", "1.37": "v1.37.1", "1.35": "v1.35.4"}
+KUBERNETES = {"1.37": "v1.37.1", "1.36": "v1.36.4", "1.35": "v1.35.4"}
 MINOR = os.environ.get("KUBERNETES") or next(iter(KUBERNETES))
 if MINOR not in KUBERNETES:
     raise SystemExit(f"KUBERNETES={MINOR}: the test bed has {', '.join(KUBERNETES)}; write one of them")
@@ -90,6 +90,16 @@ OTHER_KUBERNETES = {
     f"kubernetes-{minor}": _kubernetes(minor, version) for minor, version in KUBERNETES.items() if minor != MINOR
 }
 
+# What a comparison asks for by name. The program takes what it does from the name that it is called by.
+OTHERS = OTHER_KUBERNETES | {
+    "cluster-capacity": Module(
+        folder="cluster-capacity",
+        programs={"hypercc": "cluster-capacity"},
+        linker_flags=("-s", "-w"),
+        minutes="about five minutes on two cores",
+    )
+}
+
 CONTROL_PLANE = (f"kubernetes-{MINOR}", "etcd")
 MEASURED_LOAD = ("prometheus",)
 CHARTS = ("helm",)
@@ -100,7 +110,7 @@ def programs(*modules: str) -> dict[str, Path]:
 
     Without arguments: all that tests need, so one Kubernetes only.
     """
-    known = MODULES | OTHER_KUBERNETES
+    known = MODULES | OTHERS
     built = [(build_module(known[name]), known[name]) for name in modules or MODULES]
     return {name: folder / name for folder, module in built for name in module.programs.values()}
 
@@ -127,7 +137,7 @@ def cache_folder() -> Path:
 
 def _build_into(target: Path, go: str, source: Path, module: Module) -> None:
     names = ", ".join(module.programs.values())
-    _say(f"building {names}: {module.minutes}, only this once")
+    say(f"building {names}: {module.minutes}, only this once")
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
         _fetch_sources(go, source, module)
@@ -139,7 +149,7 @@ def _build_into(target: Path, go: str, source: Path, module: Module) -> None:
         for made, kept in module.programs.items():
             (built / made).rename(built / kept)
         built.rename(target)
-    _say(f"built {names} in {time.monotonic() - began:.0f} s, kept in {target}")
+    say(f"built {names} in {time.monotonic() - began:.0f} s, kept in {target}")
 
 
 def _fetch_sources(go: str, source: Path, module: Module) -> None:
@@ -203,12 +213,12 @@ def only_one_process(lock: Path) -> Iterator[None]:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _say("another process is building; waiting for it")
+            say("another process is building; waiting for it")
             fcntl.flock(held, fcntl.LOCK_EX)
         yield
 
 
-def _say(sentence: str) -> None:
+def say(sentence: str) -> None:
     print(f"test bed: {sentence}", file=sys.stderr, flush=True)
 
 
@@ -218,14 +228,14 @@ def main(arguments: list[str] | None = None) -> int:
     Returns 1 with the reason where that cannot be.
     """
     parser = argparse.ArgumentParser(prog="python -m tools.testbed.build", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help=f"one of {', '.join(MODULES | OTHER_KUBERNETES)}")
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help=f"one of {', '.join(MODULES | OTHERS)}")
     names = parser.parse_args(arguments).modules
-    if unknown := [name for name in names if name not in MODULES | OTHER_KUBERNETES]:
+    if unknown := [name for name in names if name not in MODULES | OTHERS]:
         parser.error(f"no module is called {unknown[0]}")
     try:
         found = programs(*names)
     except TestbedUnavailable as unavailable:
-        _say(str(unavailable))
+        say(str(unavailable))
         return 1
     for name, path in found.items():
         print(f"{name} {path}")

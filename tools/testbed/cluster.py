@@ -97,10 +97,12 @@ class ControlPlane:
     def start(self) -> None:
         """Build the programs if need be and start; raises TestbedUnavailable where they cannot be built."""
         # Imported here, or `python -m tools.testbed.build` would find itself loaded already, by the package.
-        from tools.testbed.build import CONTROL_PLANE, programs
+        from tools.testbed.build import MINOR, programs
 
-        chosen = (f"kubernetes-{self._kubernetes}", "etcd") if self._kubernetes else CONTROL_PLANE
-        self._programs = programs(*chosen)
+        minor = self._kubernetes or MINOR
+        self._programs = programs(f"kubernetes-{minor}", "etcd")
+        if minor == "1.35":  # an admission plugin that a version does not know is refused
+            self._disabled_admission = [each for each in self._disabled_admission if each != "PodGroupProtection"]
         began = time.monotonic()
         self._folder = OwnedFolder()
         self.folder = self._folder.path

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tools.testbed.apiclient import ApiClient
-from tools.testbed.build import KUBERNETES_VERSION
+from tools.testbed.build import KUBERNETES_VERSION, MINOR
 
 FACTS_PATH = Path(__file__).parents[2] / "src/podium_cluster/apiserver/schema/field_facts.json"
 
@@ -40,13 +40,13 @@ GROUP_VERSIONS = (
     "apis/rbac.authorization.k8s.io/v1",
     "apis/resource.k8s.io/v1",
     "apis/scheduling.k8s.io/v1",
-    "apis/scheduling.k8s.io/v1alpha2",
+    "apis/scheduling.k8s.io/v1beta1",
     "apis/storage.k8s.io/v1",
 )
 
 OF_ALL_KINDS: dict[str, Any] = {
     "feature_gates": {"GenericWorkload": True},
-    "runtime_config": {"scheduling.k8s.io/v1alpha2": True},
+    "runtime_config": {"scheduling.k8s.io/v1beta1": True},
 }
 """What makes a ControlPlane serve all of these: some are behind a gate."""
 
@@ -167,10 +167,11 @@ def _struct_key(type_name: str) -> tuple[str, str]:
 
 
 def _go_packages() -> Iterator[tuple[str, Path]]:
-    go_module = Path(__file__).parent / "kubernetes"
+    go_module = Path(__file__).parent / f"kubernetes-{MINOR}"
     for module, pattern in (
         ("k8s.io/api", "*/v1"),
         ("k8s.io/api", "autoscaling/v2"),
+        ("k8s.io/api", "scheduling/v1beta1"),
         ("k8s.io/apimachinery", "pkg/apis/meta/v1"),
         ("k8s.io/apiextensions-apiserver", "pkg/apis/apiextensions/v1"),
     ):
@@ -192,12 +193,12 @@ def _structs_in(source: str) -> Iterator[tuple[str, list[tuple[str, str, str]]]]
 def _spread(
     package: str, fields: list[tuple[str, str, str]], plain: dict[tuple[str, str], list[tuple[str, str, str]]]
 ) -> Iterator[tuple[str, GoField]]:
-    for _, go, tag in fields:
+    for go_name, go, tag in fields:
         name, *options = tag.split(",")
         if name:
             pointer = go.startswith("*")
             yield name, GoField(_printed(go, package), pointer, "omitempty" in options, "omitzero" in options, "")
-        elif "inline" in options:
+        elif "inline" in options or not go_name:  # an embedded struct
             home = {"metav1": "meta/v1", "v1": "core/v1"}.get(go.rpartition(".")[0], package)
             struct = go.rpartition(".")[2]
             if struct != "TypeMeta":

@@ -27,6 +27,7 @@ WIPED_KINDS = (
     "ResourceClaimTemplate",
     "ResourceSlice",
     "DeviceClass",
+    "DeviceTaintRule",
     "PodGroup",
     "Workload",
     "v1/ResourceQuota",

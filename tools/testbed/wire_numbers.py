@@ -15,7 +15,7 @@ from pathlib import Path
 
 from podium_cluster.apiserver.kinds import BUILT_IN, WORKLOAD_KINDS
 from podium_cluster.apiserver.schema.fields import type_facts, type_names
-from tools.testbed.build import KUBERNETES_VERSION
+from tools.testbed.build import KUBERNETES_VERSION, MINOR
 
 NUMBERS_PATH = Path(__file__).parents[2] / "src/podium_cluster/apiserver/schema/wire_numbers.json"
 
@@ -77,11 +77,11 @@ def _full(type_: str, package: str) -> str:
 
 
 def _sources() -> Iterator[Path]:
-    go_module = Path(__file__).parent / "kubernetes"
+    go_module = Path(__file__).parent / f"kubernetes-{MINOR}"
     for module, pattern in (
         ("k8s.io/api", "*/v1/generated.proto"),
         ("k8s.io/api", "autoscaling/v2/generated.proto"),
-        ("k8s.io/api", "scheduling/v1alpha2/generated.proto"),
+        ("k8s.io/api", "scheduling/v1beta1/generated.proto"),
         ("k8s.io/apimachinery", "pkg/**/generated.proto"),
         ("k8s.io/apiextensions-apiserver", "pkg/apis/apiextensions/v1/generated.proto"),
     ):

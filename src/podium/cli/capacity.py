@@ -82,7 +82,7 @@ def capacity(
 
     Example: podium capacity --like shop/web-1 --from cluster.json -o json
     """
-    from podium.cli.state_source import node_maker, read_asked_state, read_catalogs, say_asides
+    from podium.cli.state_source import load_state, node_maker, read_catalogs, say_asides
     from podium.whatif.capacity import CapacityQuestion, CapacityRecord
     from podium.whatif.capacity import capacity as count
     from podium.whatif.changes import RemoveNodes
@@ -95,12 +95,12 @@ def capacity(
     if replicas is not None and replicas < 1:
         raise InputError(f"--replicas {replicas}: ask for at least one, or leave it out to fill the cluster")
     _one_source({"-f": files, "--mix": mix, "--like": like, "--namespace-max": namespace_max})
-    asked = read_asked_state(state)
-    sandbox = asked.sandbox()
+    loaded = load_state(state)
+    sandbox = loaded.sandbox()
     wished = ordered_changes(ctx, changes)
     if exclude_nodes:
         wished.insert(0, RemoveNodes(nodes=exclude_nodes))
-    templates, others = _templates(asked, sandbox, files, mix, like, namespace_max)
+    templates, others = _templates(loaded, sandbox, files, mix, like, namespace_max)
     with progress_bar(replicas or 0, "placing pods") as report:
         answer = count(
             sandbox,
@@ -112,13 +112,13 @@ def capacity(
             make=node_maker(read_catalogs(changes.catalog)),
             progress=lambda done: report(f"{done} pods placed", done),
         )
-    say_asides(asked)
+    say_asides(loaded)
     if format_ is Format.CLUSTER_CAPACITY:
         echo_data(review(answer, sandbox.clock.now()), output)
     elif output is Output.TABLE:
         _show(answer)
     else:
-        echo_data(document("capacity", asked.record(), answer.question(), answer.record()), output)
+        echo_data(document("capacity", loaded.record(), answer.question(), answer.record()), output)
     if not answer.yes:
         raise typer.Exit(ANSWER_IS_NO)
 
@@ -136,7 +136,7 @@ def _one_source(given: dict[str, Any]) -> None:
 
 
 def _templates(
-    asked: "AskedState",
+    loaded: "AskedState",
     sandbox: "Sandbox",
     files: list[str] | None,
     mix: list[str] | None,
@@ -156,7 +156,7 @@ def _templates(
         pods = [*(placed.pod for placed in sandbox.cluster.pods.values()), *sandbox.cluster.objects.pending_pods]
         found = next((pod for pod in pods if pod.key == key), None)
         if found is None:
-            raise InputError(f"--like {like}: there is no pod {key} in {asked.origin}")
+            raise InputError(f"--like {like}: there is no pod {key} in {loaded.origin}")
         return [Template(copy_of(found, f"{found.name}-copy"))], []
     if namespace_max:
         ranges = sandbox.cluster.objects.custom_store(LIMIT_RANGES)
@@ -169,8 +169,9 @@ def _templates(
             number = given.templates()
             what = "no pod" if not number else f"{number} pods or workloads"
             raise InputError(f"{file}: {what} in it; give one, or several files with --mix 3:web.yaml --mix 1:db.yaml")
-        pod, made = template_pod(given, asked.known.objects, asked.origin)
-        templates.append(Template(pod, share))
+        pod, made = template_pod(given, loaded.known.objects, loaded.origin)
+        per_node = bool(given.workloads) and given.workloads[0].kind == "DaemonSet"
+        templates.append(Template(pod, share, per_node))
         others += made
     if files and len(templates) > 1:
         raise InputError("several files: say in which proportion with --mix, such as --mix 3:web.yaml --mix 1:db.yaml")
@@ -191,14 +192,16 @@ def _show(answer: "CapacityAnswer") -> None:
     record = answer.record()
     names = ", ".join(each.name for each in answer.templates)
     pods = "1 pod" if record.replicas == 1 else f"{record.replicas} pods"
-    asked = f" of {answer.limit} asked for" if answer.limit is not None else ""
+    loaded = f" of {answer.limit} asked for" if answer.limit is not None else ""
     bound = "" if record.bound is None else f" (at most {record.bound} can)"
     fit = "fits" if record.replicas == 1 else "fit"
-    say(out, f"{pods}{asked} like {names} {fit}{bound}", "bold green" if answer.yes else "bold red")
+    say(out, f"{pods}{loaded} like {names} {fit}{bound}", "bold green" if answer.yes else "bold red")
     if len(record.templates) > 1:
         say(out, ", ".join(f"{each.name} {each.replicas}" for each in record.templates), "green")
     if record.stop is not None:
         echo(f"The next one finds no node: {record.stop.message}")
+        for note in record.stop.notes:
+            echo(f"No node of any size takes it: {note}")
         if record.stop.first:
             echo(f"What binds first: {record.stop.first}")
     if record.nodes:

@@ -143,9 +143,9 @@ def _result(method: str, parameters: Mapping[str, Any], run: Run) -> dict[str, A
     if method == "initialize":
         from importlib.metadata import version
 
-        asked = parameters.get("protocolVersion")
+        wanted = parameters.get("protocolVersion")
         return {
-            "protocolVersion": asked if asked in PROTOCOLS else PROTOCOLS[0],
+            "protocolVersion": wanted if wanted in PROTOCOLS else PROTOCOLS[0],
             "capabilities": {"tools": {}},
             "serverInfo": {"name": "podium", "version": version("podium")},
         }

@@ -151,6 +151,8 @@ def _say_why(each: "PodRecord") -> None:
     if message:
         flag = f" (use {each.flag} to override)" if each.flag else ""
         echo(f"\n{each.pod}: {message}{flag}")
+    for note in each.notes or ():
+        echo(f"  {note}")
     if each.victims:
         echo(f"  preemption makes room on {each.victims.node} by evicting {some(each.victims.pods)}")
     for remedy in each.remedies or ():

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from podium.cli.console import echo
+from podium.cli.console import echo, progress_bar
 from podium.cli.errors import InputError
 from podium.cli.judging import LEFT_OUT, print_skipped, state_record, with_exported_config
 from podium.cli.question_options import StateFlags
@@ -45,7 +45,7 @@ class AskedState:
         return state_record(self.known, self.configured.settings)
 
 
-def read_asked_state(flags: StateFlags, config: str | None = None, known: "KnownState | None" = None) -> AskedState:
+def load_state(flags: StateFlags, config: str | None = None, known: "KnownState | None" = None) -> AskedState:
     """The state that the options name, and what decides.
 
     `config` counts instead of `--config`. A state that is `known` is not read again.
@@ -85,7 +85,8 @@ def _from_files(flags: StateFlags, configure: "Configure", rules: "VersionRules 
     files = flags.cluster or []
     if files.count(STDIN) > 1:
         raise InputError('standard input can be read only once: give "-" once')
-    known = read_state(read_bytes(file) for file in files)
+    with progress_bar(0, f"reading {', '.join(files)}"):
+        known = read_state(read_bytes(file) for file in files)
     if not known.objects:
         raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
     print_skipped(known.skipped, flags.verbose)
@@ -148,8 +149,8 @@ def node_maker(catalog: "Catalog | None") -> "NodeMaker":
                 raise InputError(f"{change.file}: {len(nodes)} nodes in it; give a manifest of one Node")
             return clone(nodes[0], name)
         if catalog is None:
-            asked = f"--add-nodes {change.count}={change.type}"
-            raise InputError(f"{asked}: give the catalog that has this type with --catalog, or write like:NODE")
+            wanted = f"--add-nodes {change.count}={change.type}"
+            raise InputError(f"{wanted}: give the catalog that has this type with --catalog, or write like:NODE")
         return catalog.make(change, name)
 
     return make

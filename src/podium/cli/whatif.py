@@ -80,7 +80,7 @@ class CompareFlags:
         bool, typer.Option("--running", help="With --against: each running pod as if it was placed now.")
     ] = False
     replace_all: Annotated[
-        bool, typer.Option("--replace-all", help="With --against: all pods anew, on an empty cluster.")
+        bool, typer.Option("--replace-all", help="With --against: all pods, on an empty cluster.")
     ] = False
 
 
@@ -124,7 +124,7 @@ def whatif(
 
     Example: podium whatif --config new.yaml --against old.yaml --running
     """
-    from podium.cli.state_source import node_maker, read_asked_state, read_catalogs, read_questions
+    from podium.cli.state_source import load_state, node_maker, read_catalogs, read_questions
     from podium.whatif.drain import DrainRules
 
     if schema:
@@ -137,9 +137,11 @@ def whatif(
         what = "give a Pod, or what makes pods, such as a Deployment"
         raise InputError(f"{', '.join(files or ())}: no pod in it; {what}")
     catalog = read_catalogs(changes.catalog)
-    asked = read_asked_state(state)
+    loaded = load_state(state)
     rules = DrainRules(**{name: value for name, value in asdict(draining).items() if name != "each"})
-    question = AskedQuestion(asked, wished, given, replicas, with_pending, preempt, rules, catalog, node_maker(catalog))
+    question = AskedQuestion(
+        loaded, wished, given, replicas, with_pending, preempt, rules, catalog, node_maker(catalog)
+    )
     if draining.each:
         ask_each(question, output)
     elif buying.unblock:

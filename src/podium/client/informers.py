@@ -18,12 +18,11 @@ from podium.client.client import Client
 from podium.client.errors import ApiError, ClientError
 from podium.client.problem_reports import SharedOutage
 from podium.client.reflector import Reflector
-from podium.client.resource import RESOURCES, WATCHED, ApiResource, NoSuchKindError, find_resource
-from podium.config.feature_gates import Gate
+from podium.client.resource import GATED, RESOURCES, WATCHED, ApiResource, NoSuchKindError, find_resource
 from podium.engine.intake import Intake
 from podium.framework.declarations import is_plain
 from podium.framework.profile import ProfileRuntime
-from podium.kube import Node, Pod, PodGroup
+from podium.kube import Node, Pod
 from podium.kube.bounds import UNDECODABLE
 
 RETRY = 30.0
@@ -180,8 +179,7 @@ def watched_kinds(runtimes: Iterable[ProfileRuntime]) -> list[ApiResource[Any]]:
     for runtime in runtimes:
         kinds.update(kind for plugin in runtime.plugins.values() for kind in plugin.depends_on.kinds or ())
         ended_pods = ended_pods or any(plugin.watches_ended_pods for plugin in runtime.plugins.values())
-        if Gate.GENERIC_WORKLOAD in runtime.handle.gates:
-            kinds.add(PodGroup)
+        kinds.update(kind for kind, gate in GATED.items() if gate in runtime.handle.gates)
     watched = {kind: resource for kind, resource in RESOURCES.items() if kind in kinds or resource in WATCHED}
     if ended_pods:
         watched[Pod] = replace(watched[Pod], params={})

@@ -102,6 +102,7 @@ class Reflector(Generic[T]):
         self._version = ""  # where the next watch begins; empty when the collection has to be listed first
         self.refused = False
         """Whether the server last said that it has no such kind, or does not show it; more than a fault that passes."""
+        self._looked_elsewhere = False  # whether the kind was just looked for in another version
         self._well = False  # whether this watch brought something new, or has stood for a while
         self._fruitless = 0
 
@@ -220,9 +221,14 @@ class Reflector(Generic[T]):
 
     def _after_refusal(self, error: ApiError, listing: bool) -> float:
         self.refused = error.final
-        if self.resource.optional and error.not_found and listing:
-            self.synced.set()
-            return UNSERVED
+        if error.not_found and listing:
+            self._looked_elsewhere = bool(self.resource.older) and not self._looked_elsewhere
+            if self._looked_elsewhere:
+                self.resource = self.resource.elsewhere
+                return 0.0
+            if self.resource.optional:
+                self.synced.set()
+                return UNSERVED
         if error.gone and self._version:
             self._version = ""
             if self._well or not listing:

@@ -15,7 +15,7 @@ GenericWorkload is on, and DeviceTaintRules, which API servers have from 1.37 on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -47,6 +47,7 @@ from podium.kube import (
     VolumeAttachment,
 )
 from podium.kube.custom_object import CORE_KINDS
+from podium.kube.versions import Gate
 
 T = TypeVar("T")
 _CORE: Final = frozenset(CORE_KINDS.values())
@@ -65,6 +66,13 @@ class ApiResource(Generic[T]):
     params: Mapping[str, str] = field(default_factory=dict)
     optional: bool = False
     """Whether API servers may lack it: where one does, nothing is missing."""
+    older: str = ""
+    """The path where an API server that lacks this one may have it."""
+
+    @property
+    def elsewhere(self) -> ApiResource[T]:
+        """The same collection in the other version of the API that has it."""
+        return replace(self, path=self.older, older=self.path)
 
     @property
     def group(self) -> str:
@@ -116,12 +124,18 @@ RESOURCES: Final[dict[type[KubeObject], ApiResource[Any]]] = {
     DeviceTaintRule: ApiResource("/apis/resource.k8s.io/v1/devicetaintrules", DeviceTaintRule, optional=True),
     ResourceClaimTemplate: ApiResource("/apis/resource.k8s.io/v1/resourceclaimtemplates", ResourceClaimTemplate),
     PriorityClass: ApiResource("/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass),
-    PodGroup: ApiResource("/apis/scheduling.k8s.io/v1alpha2/podgroups", PodGroup),
+    PodGroup: ApiResource(
+        "/apis/scheduling.k8s.io/v1beta1/podgroups", PodGroup, older="/apis/scheduling.k8s.io/v1alpha2/podgroups"
+    ),
 }
 
-NOT_WATCHED: Final = (PriorityClass, PodGroup, ResourceClaimTemplate, DeviceTaintRule)
+GATED: Final[dict[type[KubeObject], Gate]] = {
+    PodGroup: Gate.GENERIC_WORKLOAD,
+    DeviceTaintRule: Gate.DEVICE_TAINT_RULES,
+}
+"""Kinds that are read only while a gate is on."""
 WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(
-    resource for kind, resource in RESOURCES.items() if kind not in NOT_WATCHED
+    resource for kind, resource in RESOURCES.items() if kind not in (PriorityClass, ResourceClaimTemplate, *GATED)
 )
 
 

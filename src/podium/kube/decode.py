@@ -85,6 +85,7 @@ KINDS: Final[dict[tuple[str, str], type[KubeObject]]] = {
     ("storage.k8s.io/v1", "VolumeAttachment"): VolumeAttachment,
     ("policy/v1", "PodDisruptionBudget"): PodDisruptionBudget,
     ("scheduling.k8s.io/v1", "PriorityClass"): PriorityClass,
+    ("scheduling.k8s.io/v1beta1", "PodGroup"): PodGroup,
     ("scheduling.k8s.io/v1alpha2", "PodGroup"): PodGroup,
     ("resource.k8s.io/v1", "DeviceClass"): DeviceClass,
     ("resource.k8s.io/v1", "DeviceTaintRule"): DeviceTaintRule,

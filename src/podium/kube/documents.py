@@ -73,6 +73,13 @@ class Document(NamedTuple):
             return self.line
         return self.line if node is None else self.line + _descend(node, path) - 1
 
+    def position_of(self, path: str) -> str:
+        """Line and column of the field at a path, as `12:5`; the line alone where the text is JSON."""
+        if self.node is None:
+            return str(self.line_of(path))
+        mark = _mark_along(self.node, path)
+        return f"{mark.line + 1}:{mark.column + 1}"
+
 
 def read_json(data: bytes | str, source: str = "", bounds: Bounds = BODY) -> Any:
     """One JSON value.
@@ -217,7 +224,12 @@ _STEP: Final = re.compile(r'\.(\w+)|\["([^"]*)"\]|\[(\d+)\]')
 
 def _descend(node: yaml.Node, path: str) -> int:
     """The line of the deepest node along the path that exists."""
-    line = line_of(node)
+    return int(_mark_along(node, path).line) + 1
+
+
+def _mark_along(node: yaml.Node, path: str) -> Any:
+    """Where the deepest node along the path that exists begins."""
+    mark = node.start_mark
     position = 1
     while step := _STEP.match(path, position):
         position = step.end()
@@ -225,21 +237,21 @@ def _descend(node: yaml.Node, path: str) -> int:
         inner = _entry(node, key) if key is not None else _item(node, int(step[3]))
         if inner is None:
             break
-        node, line = inner
-    return line
+        node, mark = inner
+    return mark
 
 
-def _entry(node: yaml.Node, key: str) -> tuple[yaml.Node, int] | None:
+def _entry(node: yaml.Node, key: str) -> tuple[yaml.Node, Any] | None:
     if isinstance(node, yaml.MappingNode):
         for name, value in node.value:
             if name.value == key:
-                return value, line_of(name)
+                return value, name.start_mark
     return None
 
 
-def _item(node: yaml.Node, index: int) -> tuple[yaml.Node, int] | None:
+def _item(node: yaml.Node, index: int) -> tuple[yaml.Node, Any] | None:
     if isinstance(node, yaml.SequenceNode) and index < len(node.value):
-        return node.value[index], line_of(node.value[index])
+        return node.value[index], node.value[index].start_mark
     return None
 
 

@@ -1,6 +1,7 @@
-"""Types PodGroup (scheduling.k8s.io/v1alpha2): pods that kube-scheduler schedules together.
+"""Types PodGroup (scheduling.k8s.io): pods that kube-scheduler schedules together.
 
-Only what scheduling reads is here. Workload, of which PodGroups may be made, is read by no scheduler.
+Only what scheduling reads is here, of v1beta1 and of v1alpha2, which Kubernetes 1.36 serves and no later version. They
+differ in how the disruption mode is written. Workload, of which PodGroups may be made, is read by no scheduler.
 """
 
 from __future__ import annotations
@@ -28,10 +29,18 @@ class GroupSchedulingConstraints(Model, frozen=True, kw_only=True):
     topology: tuple[TopologyConstraint, ...] = ()
 
 
+class DisruptionMode(Model, frozen=True, kw_only=True):
+    """Whether preemption takes members one by one, or all at once."""
+
+    single: dict[str, object] | None = None
+    all: dict[str, object] | None = None
+
+
 class PodGroupSpec(Model, frozen=True, kw_only=True):
     scheduling_policy: GroupSchedulingPolicy = GroupSchedulingPolicy()
     scheduling_constraints: GroupSchedulingConstraints | None = None
-    disruption_mode: str | None = None
+    disruption_mode: DisruptionMode | str | None = None
+    """Of v1alpha2 it is a word, Pod or PodGroup."""
     priority_class_name: str = ""
     priority: int | None = None
 
@@ -63,7 +72,8 @@ class PodGroup(NamespacedObject, frozen=True, kw_only=True):
     @property
     def evicted_whole(self) -> bool:
         """Whether preemption takes all members or none."""
-        return self.spec.disruption_mode == "PodGroup"
+        mode = self.spec.disruption_mode
+        return mode.all is not None if isinstance(mode, DisruptionMode) else mode == "PodGroup"
 
 
 def pod_group_key(pod: Pod) -> str | None:

@@ -26,7 +26,7 @@ from podium.framework import MAX_SCORE, SKIP, Cycle, DependsOn, Handle, NodePart
 from podium.kube import Pod
 from podium.kube.requests import balanced_requests
 from podium.placement.devices.totals import DeviceTotals
-from podium.placement.devices.uses import uses_of
+from podium.placement.devices.uses import uses_in
 from podium.placement.resource_usage import (
     DEFAULT_RESOURCES,
     ResourceSpec,
@@ -74,7 +74,7 @@ class NodeResourcesBalancedAllocation(Plugin):
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._standing = Standing()
-        uses = uses_of(handle.cluster.objects)
+        uses = uses_in(handle)
         self._devices = uses.resources
         self._totals = DeviceTotals(uses)
 

@@ -113,7 +113,9 @@ class LiveScheduler:
             ),
         )
         self.writer.bind_retries = config.rules.bind_retries
-        self._groups = GroupStatuses(client, clock, self._latest_group, self._spawn, LOG.warning)
+        self._groups = GroupStatuses(
+            client, clock, self._latest_group, self._spawn, LOG.warning, self._version_of_groups
+        )
         self.engine = Scheduler(
             config,
             registry,
@@ -280,6 +282,9 @@ class LiveScheduler:
 
     def _latest(self, pod: Pod) -> Pod | None:
         return self.informers.latest(pod)
+
+    def _version_of_groups(self) -> str:
+        return self.informers.by_kind[PodGroup].resource.group_version
 
     def _latest_group(self, key: str) -> PodGroup | None:
         return self.engine.cluster.objects.pod_groups.get(key)

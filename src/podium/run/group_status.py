@@ -1,4 +1,4 @@
-"""Writes the PodGroupScheduled condition into the status of PodGroups (scheduling.k8s.io).
+"""Writes the scheduler's condition into the status of PodGroups (scheduling.k8s.io).
 
 One write per group is under way at a time. A later condition takes the place of one that was not sent yet, and what the
 API server has already is not written again.
@@ -18,7 +18,10 @@ from podium.run.pod_status import ATTEMPTS, FIRST_PAUSE, worth_repeating
 
 
 class GroupStatuses:
-    """The conditions that wait to be written; `latest` gives the newest known version of a PodGroup by its key."""
+    """The conditions that wait to be written; `latest` gives the newest known version of a PodGroup by its key.
+
+    `served_as` is the group and version in which the API server has them.
+    """
 
     def __init__(
         self,
@@ -27,7 +30,9 @@ class GroupStatuses:
         latest: Callable[[str], PodGroup | None],
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         report: Callable[[str], None],
+        served_as: Callable[[], str],
     ) -> None:
+        self._served_as = served_as
         self._client = client
         self._clock = clock
         self._latest = latest
@@ -55,7 +60,7 @@ class GroupStatuses:
             patch = None if group is None else group_status_patch(group, condition, self._clock.now())
             if group is None or patch is None or key in self._waiting:
                 return
-            path = f"/apis/scheduling.k8s.io/v1alpha2/namespaces/{group.namespace}/podgroups/{group.name}/status"
+            path = f"/apis/{self._served_as()}/namespaces/{group.namespace}/podgroups/{group.name}/status"
             try:
                 await self._client.patch(path, {"metadata": {"uid": group.uid}, "status": patch}, MERGE_PATCH)
             except ClientError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -16,15 +17,15 @@ import msgspec
 from podium.client import RESOURCES, ApiError, ApiResource, Client
 from podium.client.listing import list_all
 from podium.client.reading import Reader
-from podium.client.resource import NoSuchKindError, find_resource
+from podium.client.resource import GATED, NoSuchKindError, find_resource
 from podium.cluster import Cluster
 from podium.config import Registry, SchedulerConfig
-from podium.config.feature_gates import NO_GATES, Gate, Gates
+from podium.config.feature_gates import NO_GATES, Gates
 from podium.engine.explain import Unwritten
 from podium.framework import Handle, Plugin, SystemClock
 from podium.framework.handle import Driver, EngineState
 from podium.framework.profile import ProfileRuntime
-from podium.kube import CustomObject, KubeObject, Node, Pod, PodGroup
+from podium.kube import CustomObject, KubeObject, Node, Pod
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.custom_object import ThirdPartyObject
 from podium.kube.meta import ObjectMeta
@@ -33,9 +34,7 @@ from podium.load.sources import Telemetry
 
 async def fetch_objects(client: Client, tell: Callable[[str], None], gates: Gates = NO_GATES) -> list[KubeObject]:
     """Everything that scheduling reads with these gates on; raises ClientError where the server cannot be asked."""
-    wanted = [
-        resource for kind, resource in RESOURCES.items() if kind is not PodGroup or Gate.GENERIC_WORKLOAD in gates
-    ]
+    wanted = [resource for kind, resource in RESOURCES.items() if kind not in GATED or GATED[kind] in gates]
     lists = await asyncio.gather(*(_listed(client, resource, tell) for resource in wanted))
     return [each for items in lists for each in items]
 
@@ -70,6 +69,8 @@ async def _listed(client: Client, resource: ApiResource[Any], tell: Callable[[st
     try:
         found, _version = await list_all(client, resource, Reader(resource))
     except ApiError as error:
+        if resource.older and error.not_found:
+            return await _listed(client, replace(resource, path=resource.older, older=""), tell)
         if resource.optional and error.not_found:
             return []
         if resource.type in (Pod, Node) or not (error.forbidden or error.not_found):

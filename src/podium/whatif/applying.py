@@ -31,7 +31,7 @@ NodeMaker = Callable[[change.AddNodes, str], Node]
 """A node of a type of the catalog, or of a file, by the change and its name."""
 
 
-class Applied:
+class AppliedChanges:
     """What changes came to: the names of nodes that came, and the nodes to be drained."""
 
     def __init__(self) -> None:
@@ -42,9 +42,9 @@ class Applied:
         """Pods of workloads that were scaled up: to be placed."""
 
 
-def apply(sandbox: Sandbox, changes: Sequence[change.Change], make: NodeMaker | None = None) -> Applied:
+def apply(sandbox: Sandbox, changes: Sequence[change.Change], make: NodeMaker | None = None) -> AppliedChanges:
     """Change the sandbox; raises QuestionError where a change cannot be made."""
-    applied = Applied()
+    applied = AppliedChanges()
     for number, each in enumerate(changes):
         match each:
             case change.AddNodes():
@@ -90,12 +90,12 @@ def _changed(node: Node, each: Any) -> Node:
         case change.Uncordon():
             return replace(node, spec=replace(node.spec, unschedulable=False))
         case change.AddTaint():
-            kept = [taint for taint in node.taints if (taint.key, taint.effect) != (each.key, each.effect)]
+            others = [taint for taint in node.taints if (taint.key, taint.effect) != (each.key, each.effect)]
             added = Taint(key=each.key, value=each.value, effect=each.effect)
-            return replace(node, spec=replace(node.spec, taints=(*kept, added)))
+            return replace(node, spec=replace(node.spec, taints=(*others, added)))
         case change.RemoveTaint():
-            kept = [taint for taint in node.taints if taint.key != each.key or each.effect not in ("", taint.effect)]
-            return replace(node, spec=replace(node.spec, taints=tuple(kept)))
+            others = [taint for taint in node.taints if taint.key != each.key or each.effect not in ("", taint.effect)]
+            return replace(node, spec=replace(node.spec, taints=tuple(others)))
         case change.SetLabel():
             return _labelled(node, {**node.labels, each.key: each.value})
         case change.RemoveLabel():

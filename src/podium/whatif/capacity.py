@@ -28,9 +28,10 @@ from podium.kube.versions import Gate
 from podium.whatif.applying import NodeMaker, apply
 from podium.whatif.changes import Change
 from podium.whatif.fit import rules_of, shown_changes
-from podium.whatif.placements import Placement, Placer
+from podium.whatif.placements import PodPlacement, SandboxPlacer
 from podium.whatif.records import Record, RefusalRecord, RemedyRecord, refusal_records, remedy_records
 from podium.whatif.sandbox import Sandbox
+from podium.workloads import daemon_sets
 
 FULL: Final = "full"
 LIMIT: Final = "limit"
@@ -48,6 +49,8 @@ class Template:
 
     pod: Pod
     share: int = 1
+    per_node: bool = False
+    """Of a DaemonSet: one for each node that takes it."""
 
     @property
     def name(self) -> str:
@@ -87,6 +90,8 @@ class StopRecord(Record, kw_only=True):
     message: str | None
     reasons: list[RefusalRecord]
     first: str
+    notes: list[str]
+    """Terms of the pod that no node can match."""
 
 
 class CapacityRecord(Record, kw_only=True):
@@ -114,7 +119,7 @@ class CapacityAnswer:
     of: list[int]
     """Replicas of each template."""
     left_over: dict[str, dict[str, str]]
-    stop: Placement | None = None
+    stop: PodPlacement | None = None
     one_more: list[Remedy] = field(default_factory=list)
     changes: list[dict[str, Any]] = field(default_factory=list)
     by_template: list[Counter[str]] = field(default_factory=list)
@@ -142,7 +147,9 @@ class CapacityAnswer:
             ],
             stop=None
             if stop is None
-            else StopRecord(message=stop.message, reasons=refusal_records(stop), first=what_binds(stop)),
+            else StopRecord(
+                message=stop.message, reasons=refusal_records(stop), first=what_binds(stop), notes=stop.notes
+            ),
             one_more=remedy_records(self.one_more),
         )
 
@@ -164,8 +171,14 @@ def capacity(
         for each in others:
             sandbox.set(each)
         if with_pending:
-            placer = Placer(sandbox)
+            placer = SandboxPlacer(sandbox)
             placer.place_all(placer.in_queue_order([*sandbox.pending(), *applied.unplaced]))
+        if templates[0].per_node:
+            answer = _one_for_each_node(sandbox, templates[0], limit)
+            answer.changes = shown_changes(changes, applied)
+            for name in answer.on:
+                answer.left_over[name] = left_over(sandbox, name, [templates[0].pod])
+            return answer
         bound = upper_bound(sandbox, templates[0].pod) if len(templates) == 1 else None
         answer = _fill(sandbox, templates, limit, bound, progress)
         answer.changes = shown_changes(changes, applied)
@@ -181,7 +194,7 @@ def _fill(
     bound: int | None,
     progress: Callable[[int], None] | None,
 ) -> CapacityAnswer:
-    placer = Placer(sandbox, closely=False)
+    placer = SandboxPlacer(sandbox, closely=False)
     rules = rules_of(sandbox)
     answer = CapacityAnswer(templates, limit, 0, bound, FULL, Counter(), [0] * len(templates), {})
     answer.by_template = [Counter() for _ in templates]
@@ -193,7 +206,7 @@ def _fill(
         if rules:
             refusal = rules.refusal(pod)
             if refusal is not None:
-                answer.reached, answer.stop = QUOTA, Placement(pod, message=refusal)
+                answer.reached, answer.stop = QUOTA, PodPlacement(pod, message=refusal)
                 return answer
         placement = placer.place(pod)
         if not placement.fits:
@@ -211,6 +224,29 @@ def _fill(
     return answer
 
 
+def _one_for_each_node(sandbox: Sandbox, template: Template, limit: int | None) -> CapacityAnswer:
+    """The pods of a DaemonSet: on each node that takes one, as far as there is room."""
+    pod = replace(template.pod, spec=daemon_sets.tolerant(template.pod.spec))
+    nodes = [node.name for node in sandbox.nodes() if daemon_sets.runs_on(pod, node)]
+    answer = CapacityAnswer([template], limit, 0, len(nodes), FULL, Counter(), [0], {})
+    answer.by_template = [Counter()]
+    placer = SandboxPlacer(sandbox, closely=True)
+    for number, name in enumerate(nodes):
+        if limit is not None and answer.replicas >= limit:
+            answer.reached = LIMIT
+            break
+        made = replica(pod, number)
+        placement = placer.place(replace(made, spec=daemon_sets.pinned(made.spec, name)))
+        if placement.node is None:
+            answer.stop = answer.stop or placement
+            continue
+        answer.on[placement.node] += 1
+        answer.by_template[0][placement.node] += 1
+        answer.of[0] += 1
+        answer.replicas += 1
+    return answer
+
+
 def replica(template: Pod, number: int) -> Pod:
     """One more pod of a template."""
     name = f"{template.name}-{number}"
@@ -218,14 +254,14 @@ def replica(template: Pod, number: int) -> Pod:
     return replace(template, metadata=metadata)
 
 
-def _stop(sandbox: Sandbox, pod: Pod, placement: Placement) -> Placement:
+def _stop(sandbox: Sandbox, pod: Pod, placement: PodPlacement) -> PodPlacement:
     """The same failure, with the reasons."""
     if placement.outcome is not Outcome.FITS_NOWHERE:
         return placement
-    return Placer(sandbox, closely=True).place(pod)
+    return SandboxPlacer(sandbox, closely=True).place(pod)
 
 
-def _one_more(sandbox: Sandbox, pod: Pod, placement: Placement) -> list[Remedy]:
+def _one_more(sandbox: Sandbox, pod: Pod, placement: PodPlacement) -> list[Remedy]:
     runtime = sandbox.engine.profiles.get(pod.spec.scheduler_name)
     if runtime is None or placement.outcome is not Outcome.FITS_NOWHERE:
         return []
@@ -235,7 +271,7 @@ def _one_more(sandbox: Sandbox, pod: Pod, placement: Placement) -> list[Remedy]:
     ]
 
 
-def what_binds(stop: Placement) -> str:
+def what_binds(stop: PodPlacement) -> str:
     """The resource that most nodes lack, else the plugin that refuses most nodes."""
     short: Counter[str] = Counter()
     for each in stop.reasons:
@@ -295,9 +331,9 @@ def left_over(sandbox: Sandbox, name: str, pods: Sequence[Pod]) -> dict[str, str
     """What is free on a node: cpu, memory, pod slots, and what else the pods ask for."""
     cluster = sandbox.cluster
     row, resources = cluster.row_of[name], cluster.resources
-    asked = {resource: None for pod in pods for resource, amount in fit_requests(pod).items() if amount}
+    requested = {resource: None for pod in pods for resource, amount in fit_requests(pod).items() if amount}
     found = {}
-    for resource in dict.fromkeys(("cpu", "memory", *asked)):
+    for resource in dict.fromkeys(("cpu", "memory", *requested)):
         free = int(resources.allocatable_of(resource)[row] - resources.requested_of(resource)[row])
         found[resource] = amount_text(resource, free)
     found["pods"] = str(int(resources.allowed_pods[row] - resources.pod_count[row]))

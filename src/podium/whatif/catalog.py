@@ -228,19 +228,19 @@ def allocatable_of(capacity: Mapping[str, Any], reserved: str) -> dict[str, Any]
         return dict(capacity)
     cores = parse(capacity["cpu"]) / NANO
     memory = parse(capacity["memory"]) // NANO
-    kept_cpu = sum(
+    reserved_cpu = sum(
         share * max(0.0, min(cores, upto) - start)
         for start, upto, share in ((0, 1, 60.0), (1, 2, 10.0), (2, 4, 5.0), (4, math.inf, 2.5))
     )
     if reserved == "eks":
         pods = parse(capacity.get("pods", DEFAULT_PODS)) // NANO
-        kept_memory = (255 + 11 * pods + 100) * _MIB
+        reserved_memory = (255 + 11 * pods + 100) * _MIB
     else:
-        kept_memory = _gke_memory(memory) + 100 * _MIB
-    left = max(0, memory - kept_memory)
+        reserved_memory = _gke_memory(memory) + 100 * _MIB
+    left = max(0, memory - reserved_memory)
     return {
         **capacity,
-        "cpu": f"{math.floor(cores * 1000 - kept_cpu)}m",
+        "cpu": f"{math.floor(cores * 1000 - reserved_cpu)}m",
         "memory": format_nano(left * NANO, binary=True),
     }
 

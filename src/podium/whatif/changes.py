@@ -273,10 +273,10 @@ def _decoded(entry: Any, source: str, document: Any, path: str) -> Change:
         inner = below.removesuffix("`").removeprefix("$")
         field = problem.rpartition("unknown field `")[2].removesuffix("`") if "unknown field" in problem else ""
         where = f"{path}{inner}.{field}" if field else f"{path}{inner}"
-        said = f'unknown key "{field}"' if field else problem
-        raise QuestionError(_at(source, document, where, said)) from None
+        message = f'unknown key "{field}"' if field else problem
+        raise QuestionError(_at(source, document, where, message)) from None
     return change
 
 
 def _at(source: str, document: Any, path: str, problem: str) -> str:
-    return f"{source}:{document.line_of(path)}: {path}: {problem}"
+    return f"{source}:{document.position_of(path)}: {path}: {problem}"

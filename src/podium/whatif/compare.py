@@ -1,4 +1,4 @@
-"""Compares what two configurations decide: for pods that wait, for each running pod alone, or for all pods anew.
+"""Compares what two configurations decide: for pods that wait, each running pod alone, or all on an empty cluster.
 
 The outcomes are those of `podium shadow report`: the same node; a tie; another node by so many points; a node that the
 new configuration refuses; a node under one of them only. Where nodes differ, the plugin that tips the decision is the
@@ -20,7 +20,7 @@ from podium.framework.cycle import Cycle
 from podium.framework.status import PluginError
 from podium.kube import Pod
 from podium.kube.requests import fit_requests
-from podium.whatif.placements import Placement, Placer, created
+from podium.whatif.placements import PodPlacement, SandboxPlacer, created
 from podium.whatif.records import Record
 from podium.whatif.sandbox import Sandbox
 
@@ -80,11 +80,11 @@ class CompareQuestion(Record, kw_only=True):
 
 
 @dataclass
-class Compared:
+class ComparedPod:
     pod: Pod
     outcome: str
-    old: Placement
-    new: Placement
+    old: PodPlacement
+    new: PodPlacement
     points: int = 0
     plugin: str | None = None
     reason: str | None = None
@@ -94,7 +94,7 @@ class Compared:
 class CompareAnswer:
     """The pods that were compared."""
 
-    pods: list[Compared]
+    pods: list[ComparedPod]
     figures: dict[str, dict[str, float]] | None = None
     changes: list[dict[str, Any]] = field(default_factory=list)
 
@@ -104,7 +104,7 @@ class CompareAnswer:
         return all(each.outcome in (SAME, TIE) for each in self.pods)
 
     def record(self) -> CompareRecord:
-        owners: dict[str, list[Compared]] = {}
+        owners: dict[str, list[ComparedPod]] = {}
         for each in self.pods:
             owners.setdefault(owner_of(each.pod), []).append(each)
         counts = Counter(each.outcome for each in self.pods)
@@ -127,8 +127,8 @@ def compare(
 
 def _each_alone(old: Sandbox, new: Sandbox, progress: Callable[[int], None] | None) -> CompareAnswer:
     """Each running pod as if it was not placed, all else as it is."""
-    found: dict[str, Compared] = {}
-    placers = Placer(old, closely=False), Placer(new, closely=False)
+    found: dict[str, ComparedPod] = {}
+    placers = SandboxPlacer(old, closely=False), SandboxPlacer(new, closely=False)
     placed = [each for each in old.cluster.pods.values() if each.pod.spec.scheduler_name in new.served]
     # Pods of one signature come in a row: the cached answers about them are then fresh but for a node or two.
     grouped = sorted(placed, key=lambda each: each.facts.signature)
@@ -151,11 +151,11 @@ def _in_sequence(old: Sandbox, new: Sandbox, *, replace_all: bool) -> CompareAns
     """Pods one after another, each with those before it in place: those that wait, or all, in the order of creation."""
     with old.trying(), new.trying():
         pods = _emptied(old, new) if replace_all else []
-        passes: list[list[Placement]] = []
+        passes: list[list[PodPlacement]] = []
         figures: dict[str, dict[str, float]] | None = {} if replace_all else None
         for name, sandbox in (("old", old), ("new", new)):
             with sandbox.trying():
-                placer = Placer(sandbox)
+                placer = SandboxPlacer(sandbox)
                 passes.append(placer.place_all(pods if replace_all else placer.in_queue_order(sandbox.pending())))
                 if figures is not None:
                     figures[name] = figures_of(sandbox)
@@ -168,7 +168,9 @@ def _in_sequence(old: Sandbox, new: Sandbox, *, replace_all: bool) -> CompareAns
     return CompareAnswer(list(found.values()), figures)
 
 
-def _scores_in_turn(sandbox: Sandbox, placements: Sequence[Placement], found: dict[str, Compared]) -> dict[str, Any]:
+def _scores_in_turn(
+    sandbox: Sandbox, placements: Sequence[PodPlacement], found: dict[str, ComparedPod]
+) -> dict[str, Any]:
     """The scores of pods whose nodes differ, each with those before it in place."""
     scores: dict[str, Any] = {}
     with sandbox.trying():
@@ -201,18 +203,18 @@ def _static(pod: Pod) -> bool:
     return owner is not None and owner.kind == "Node"
 
 
-def _compared(pod: Pod, before: Placement | None, after: Placement) -> Compared:
-    before = before or Placement(pod)
+def _compared(pod: Pod, before: PodPlacement | None, after: PodPlacement) -> ComparedPod:
+    before = before or PodPlacement(pod)
     if before.node == after.node:
-        return Compared(pod, SAME, before, after)
+        return ComparedPod(pod, SAME, before, after)
     if before.node is None:
-        return Compared(pod, ONLY_NEW, before, after, reason=before.message)
+        return ComparedPod(pod, ONLY_NEW, before, after, reason=before.message)
     if after.node is None:
-        return Compared(pod, ONLY_OLD, before, after, reason=after.message)
-    return Compared(pod, DIFFERS, before, after)
+        return ComparedPod(pod, ONLY_OLD, before, after, reason=after.message)
+    return ComparedPod(pod, DIFFERS, before, after)
 
 
-def _scores(sandbox: Sandbox, pod: Pod, compared: Compared) -> Any:
+def _scores(sandbox: Sandbox, pod: Pod, compared: ComparedPod) -> Any:
     """The weighted scores of both nodes by plugin, and their totals; None for a node that is refused, with why."""
     runtime = sandbox.engine.profiles[pod.spec.scheduler_name]
     start = sandbox.engine.sampling.next_start
@@ -237,7 +239,7 @@ def _scores(sandbox: Sandbox, pod: Pod, compared: Compared) -> Any:
     return found
 
 
-def _tell_apart(compared: Compared, before: Any, after: Any) -> None:
+def _tell_apart(compared: ComparedPod, before: Any, after: Any) -> None:
     """Whether the new configuration refuses the old node, rates it equal or lower, and which plugin tips that."""
     if after is None:
         return
@@ -274,8 +276,8 @@ def figures_of(sandbox: Sandbox) -> dict[str, float]:
     totals = np.maximum(offered.sum(axis=1), 1.0)
     shapes: Counter[tuple[int, int]] = Counter()
     for placed in cluster.pods.values():
-        asked = fit_requests(placed.pod)
-        shapes[asked.get("cpu", 0), asked.get("memory", 0)] += 1
+        requests = fit_requests(placed.pod)
+        shapes[requests.get("cpu", 0), requests.get("memory", 0)] += 1
     free = np.maximum(offered - used, 0.0)
     fragmented = 0.0
     if shapes and free[0].sum():
@@ -294,7 +296,7 @@ def figures_of(sandbox: Sandbox) -> dict[str, float]:
     }
 
 
-def _record(each: Compared) -> ComparedRecord:
+def _record(each: ComparedPod) -> ComparedRecord:
     return ComparedRecord(
         pod=each.pod.key,
         owner=owner_of(each.pod),
@@ -307,7 +309,7 @@ def _record(each: Compared) -> ComparedRecord:
     )
 
 
-def _owner_record(owner: str, pods: Sequence[Compared]) -> OwnerRecord:
+def _owner_record(owner: str, pods: Sequence[ComparedPod]) -> OwnerRecord:
     return OwnerRecord(
         owner=owner,
         pods=len(pods),

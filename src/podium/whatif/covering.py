@@ -77,10 +77,12 @@ class Cover:
         found = []
         for index, room in enumerate(self.rooms):
             mine = np.asarray(self.demand, dtype=np.float64)[self.able[:, index]] @ self.requests[self.able[:, index]]
-            asked = np.minimum(np.maximum(missing, 0.0), mine)
-            if not len(asked) or not mine.any() or ((asked > 0) & (room <= 0)).any():
+            requested = np.minimum(np.maximum(missing, 0.0), mine)
+            if not len(requested) or not mine.any() or ((requested > 0) & (room <= 0)).any():
                 continue
-            count = int(np.ceil(np.max(np.divide(asked, room, out=np.zeros_like(asked), where=room > 0)) - 1e-9))
+            count = int(
+                np.ceil(np.max(np.divide(requested, room, out=np.zeros_like(requested), where=room > 0)) - 1e-9)
+            )
             limit = self.most[index]
             count = max(1, count if limit is None else min(count, limit))
             left = 0.0 if self.able[:, index].all() else 1.0
@@ -135,17 +137,17 @@ def _with_scipy(cover: Cover, seconds: float) -> CoverBound:
     demand = np.asarray(cover.demand, dtype=np.float64)
     rows.append(LinearConstraint(placed.tocsr(), demand, demand))
     for resource in range(resources):
-        asked = cover.requests[:, resource] / scale[resource]
+        requested = cover.requests[:, resource] / scale[resource]
         in_offers = coo_array(
             (
-                np.r_[asked[pairs[:, 0]], -cover.rooms[:, resource] / scale[resource]],
+                np.r_[requested[pairs[:, 0]], -cover.rooms[:, resource] / scale[resource]],
                 (np.r_[pairs[:, 1], np.arange(offers)], np.r_[number, np.arange(offers)]),
             ),
             shape=(offers, columns),
         )
         rows.append(LinearConstraint(in_offers.tocsr(), -np.inf, 0.0))
         if len(here):
-            on_nodes = coo_array((asked[here[:, 0]], (here[:, 1], here_number)), shape=(len(useful), columns))
+            on_nodes = coo_array((requested[here[:, 0]], (here[:, 1], here_number)), shape=(len(useful), columns))
             rows.append(LinearConstraint(on_nodes.tocsr(), -np.inf, cover.free[useful, resource] / scale[resource]))
     # A node holds only whole pods of a signature.
     whole = np.floor(
@@ -189,12 +191,12 @@ def _with_scipy(cover: Cover, seconds: float) -> CoverBound:
 def _quiet() -> Iterator[None]:
     """Keep what the solver prints away from standard output, which has the answer and nothing else."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    output = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 1)
         yield
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(output, 1)
+        os.close(output)
         os.close(nowhere)

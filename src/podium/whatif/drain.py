@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from podium.engine.explain import as_unbound
 from podium.kube import ObjectMeta, Pod, PodStatus
-from podium.whatif.placements import Placement, Placer
+from podium.whatif.placements import PodPlacement, SandboxPlacer
 from podium.whatif.records import (
     BudgetRecord,
     DeadlockRecord,
@@ -66,7 +66,7 @@ class Leaving:
     pod: Pod
     node: str
     verdict: str = ""
-    placement: Placement | None = None
+    placement: PodPlacement | None = None
     flag: str = ""
     message: str = ""
     budgets: list[Budget] = field(default_factory=list)
@@ -106,7 +106,7 @@ def drain(
         pods = [pod for pod in sandbox.pods_on(name) if selector is None or selector.matches(pod.labels)]
         found += [_classified(pod, name, rules) for pod in pods]
     budgets = _budgets(sandbox)
-    placer = Placer(sandbox, closely=True, with_remedies=with_remedies)
+    placer = SandboxPlacer(sandbox, closely=True, with_remedies=with_remedies)
     leaving = {each.pod.uid: each for each in found if not each.verdict or each.verdict in (GONE, FINISHED)}
     ordered = [leaving[pod.uid] for pod in placer.in_queue_order(each.pod for each in leaving.values())]
     for each in ordered:
@@ -169,7 +169,7 @@ def _evict(sandbox: Sandbox, pods: Sequence[Leaving], rules: DrainRules) -> tupl
     return evicted, left
 
 
-def _place_replacements(sandbox: Sandbox, placer: Placer, evicted: Iterable[Leaving]) -> None:
+def _place_replacements(sandbox: Sandbox, placer: SandboxPlacer, evicted: Iterable[Leaving]) -> None:
     replaced = {}
     for each in evicted:
         if each.verdict in (GONE, FINISHED):

@@ -13,12 +13,13 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from podium.engine.explain import Eviction, Outcome
+from podium.engine.unblock import Remedy
 from podium.kube import Pod
-from podium.whatif.applying import Applied, NodeMaker, apply
+from podium.whatif.applying import AppliedChanges, NodeMaker, apply
 from podium.whatif.changes import Change, Drain
 from podium.whatif.drain import DRAIN_DEFAULTS, DRAINED, DrainAnswer, DrainRules, drain
-from podium.whatif.manifests import Given, Wanted, wanted
-from podium.whatif.placements import Placement, Placer
+from podium.whatif.manifests import Given, WantedPods, wanted
+from podium.whatif.placements import PodPlacement, SandboxPlacer
 from podium.whatif.quotas import LIMIT_RANGES, QUOTAS, NamespaceRules
 from podium.whatif.records import (
     CostRecord,
@@ -80,8 +81,8 @@ class Judged:
 
     pod: Pod
     origin: str
-    after: Placement
-    before: Placement | None = None
+    after: PodPlacement
+    before: PodPlacement | None = None
     verdict: str = ""
 
 
@@ -90,7 +91,7 @@ class FitAnswer:
     """The pods in the order in which they were tried, and what the changes came to."""
 
     pods: list[Judged]
-    applied: Applied
+    applied: AppliedChanges
     changes: Sequence[Change]
     given: list[str] = field(default_factory=list)
     pending: bool = True
@@ -133,43 +134,56 @@ def fit(
     origin: str = "the files",
 ) -> FitAnswer:
     """Judge what is given, or what waits, after the changes; the sandbox is left as it was."""
-    asked = given if given else None
+    question = given if given else None
     drains = any(isinstance(each, Drain) for each in changes)
-    judge_pending = (asked is None and not drains) or with_pending
+    judge_pending = (question is None and not drains) or with_pending
     before = _pending_as_it_is(sandbox) if judge_pending else {}
     with sandbox.trying():
         applied = apply(sandbox, changes, make)
         drained = drain(sandbox, applied.drained, drain_rules) if applied.drained else None
-        found = Wanted() if asked is None else wanted(sandbox, asked, replicas, origin)
+        found = WantedPods() if question is None else wanted(sandbox, question, replicas, origin)
         found.pods += applied.unplaced
         for each in found.others:
             sandbox.set(each)
         rules = rules_of(sandbox)
         judged: list[Judged] = [_standing(pod) for pod in found.standing]
         ready: list[Pod] = []
+        shortages: dict[str, list[str]] = {}
         for made in found.pods:
             pod = rules.with_defaults(made) if rules else made
             refusal = rules.refusal(pod) if rules else None
             if refusal is not None:
-                judged.append(Judged(pod, GIVEN, Placement(pod, message=refusal), verdict=QUOTA))
+                judged.append(Judged(pod, GIVEN, PodPlacement(pod, message=refusal), verdict=QUOTA))
+                shortages[pod.uid] = rules.shortages(pod)
             else:
                 ready.append(pod)
                 sandbox.set(pod)
         ours = {pod.uid for pod in ready}
         pending = [pod for pod in sandbox.pending() if pod.uid not in ours] if judge_pending else []
-        placer = Placer(sandbox, closely=True, with_remedies=True)
+        placer = SandboxPlacer(sandbox, closely=True, with_remedies=True)
         placements = placer.place_all(placer.in_queue_order(pending, ready), preempt=preempt)
         waited = {pod.uid for pod in pending}
         for placement in placements:
             uid = placement.pod.uid
             whence = GIVEN if uid in ours else PENDING if uid in waited else VICTIM
             judged.append(Judged(placement.pod, whence, placement, before.get(uid)))
+        for each in judged:
+            if shortages.get(each.pod.uid):
+                each.after.remedies = _beside_quota(placer, each.pod, shortages[each.pod.uid])
     for each in judged:
         if each.origin == VICTIM:
-            each.before = Placement(each.pod, _node_of_victim(each.pod, placements), Outcome.FITS)
+            each.before = PodPlacement(each.pod, _node_of_victim(each.pod, placements), Outcome.FITS)
         each.verdict = each.verdict or _verdict(each)
     names = [pod.key for pod in [*found.standing, *found.pods]]
     return FitAnswer(judged, applied, changes, names, judge_pending, drained)
+
+
+def _beside_quota(placer: SandboxPlacer, pod: Pod, amounts: list[str]) -> list[Remedy]:
+    """What lets in a pod that a quota refuses: the amounts, and, where no node takes it, what a node needs, too."""
+    chosen = placer.choose(pod)
+    if chosen.node is not None:
+        return [Remedy(chosen.node, amounts)]
+    return [Remedy(each.node, [*amounts, *each.changes]) for each in chosen.remedies]
 
 
 def rules_of(sandbox: Sandbox) -> NamespaceRules:
@@ -179,19 +193,19 @@ def rules_of(sandbox: Sandbox) -> NamespaceRules:
     return NamespaceRules(objects.custom_store(QUOTAS), objects.custom_store(LIMIT_RANGES), everyone)
 
 
-def _pending_as_it_is(sandbox: Sandbox) -> dict[str, Placement]:
+def _pending_as_it_is(sandbox: Sandbox) -> dict[str, PodPlacement]:
     with sandbox.trying():
-        placer = Placer(sandbox)
+        placer = SandboxPlacer(sandbox)
         placements = placer.place_all(placer.in_queue_order(sandbox.pending()))
     return {each.pod.uid: each for each in placements}
 
 
 def _standing(pod: Pod) -> Judged:
-    here = Placement(pod, pod.node_name, Outcome.FITS)
+    here = PodPlacement(pod, pod.node_name, Outcome.FITS)
     return Judged(pod, RUNNING, here, here, UNCHANGED)
 
 
-def _node_of_victim(victim: Pod, placements: Sequence[Placement]) -> str | None:
+def _node_of_victim(victim: Pod, placements: Sequence[PodPlacement]) -> str | None:
     for each in placements:
         if each.eviction is not None and any(other.uid == victim.uid for other in each.victims):
             return each.eviction.node
@@ -228,6 +242,8 @@ def pod_record(each: Judged) -> PodRecord:
     if not after.fits:
         record.reasons = refusal_records(after)
         record.remedies = remedy_records(after.remedies)
+        if after.notes:
+            record.notes = after.notes
     if after.eviction is not None:
         record.victims = _eviction(after.eviction)
     if after.fits and after.message:
@@ -239,7 +255,7 @@ def _eviction(eviction: Eviction) -> EvictionRecord:
     return EvictionRecord(node=eviction.node, pods=eviction.victims)
 
 
-def shown_changes(changes: Sequence[Change], applied: Applied) -> list[dict[str, Any]]:
+def shown_changes(changes: Sequence[Change], applied: AppliedChanges) -> list[dict[str, Any]]:
     """The changes as the answer repeats them: `{"addNodes": {"count": 1, "type": …, "names": […]}}`."""
     shown = []
     for number, each in enumerate(changes):

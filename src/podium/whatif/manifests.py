@@ -21,7 +21,7 @@ from podium.whatif.applying import belongs_to
 from podium.whatif.patterns import QuestionError
 from podium.whatif.sandbox import Sandbox
 from podium.workloads import daemon_sets
-from podium.workloads.templates import WorkloadError, desired, make_pods, named, template_of
+from podium.workloads.templates import TemplateError, desired, make_pods, named, template_of
 
 READ: Final = {**KINDS, **WORKLOAD_KINDS}
 
@@ -43,7 +43,7 @@ class Given:
 
 
 @dataclass
-class Wanted:
+class WantedPods:
     """The pods to judge, those that are there already, and what is set beside them."""
 
     pods: list[Pod] = field(default_factory=list)
@@ -87,9 +87,9 @@ def template_pod(given: Given, known: Sequence[Any], origin: str) -> tuple[Pod, 
     return with_uid(_unbound(completed)), others
 
 
-def wanted(sandbox: Sandbox, given: Given, replicas: int | None, origin: str) -> Wanted:
+def wanted(sandbox: Sandbox, given: Given, replicas: int | None, origin: str) -> WantedPods:
     """The pods that are asked about, given what the cluster has; old ones of another template are taken away."""
-    found = Wanted(others=list(given.others))
+    found = WantedPods(others=list(given.others))
     for pod in given.pods:
         count = 1 if replicas is None else replicas
         pods = [pod] if count == 1 else [_numbered(pod, number) for number in range(count)]
@@ -114,7 +114,7 @@ def _unbound(pod: Pod) -> Pod:
     return as_unbound(pod)
 
 
-def _add_workload(sandbox: Sandbox, workload: Workload, given: Given, replicas: int | None, found: Wanted) -> None:
+def _add_workload(sandbox: Sandbox, workload: Workload, given: Given, replicas: int | None, found: WantedPods) -> None:
     existing = [
         pod
         for pod in _everyone(sandbox)
@@ -125,7 +125,7 @@ def _add_workload(sandbox: Sandbox, workload: Workload, given: Given, replicas: 
         return
     count = desired(workload) if replicas is None else replicas
     template = template_of(workload, given.workloads)
-    same = [pod for pod in existing if _alike(pod, template.spec)]
+    same = [pod for pod in existing if _equal_to(pod, template.spec)]
     for pod in existing:
         if pod not in same:
             sandbox.remove_pod(pod)
@@ -147,7 +147,7 @@ def _add_workload(sandbox: Sandbox, workload: Workload, given: Given, replicas: 
     found.others += made.others
 
 
-def _add_daemon_set(sandbox: Sandbox, workload: Workload, existing: Sequence[Pod], found: Wanted) -> None:
+def _add_daemon_set(sandbox: Sandbox, workload: Workload, existing: Sequence[Pod], found: WantedPods) -> None:
     """One pod for every node that takes it; those of the set that run are replaced."""
     for pod in existing:
         sandbox.remove_pod(pod)
@@ -158,10 +158,10 @@ def _add_daemon_set(sandbox: Sandbox, workload: Workload, existing: Sequence[Pod
             metadata = replace(pod.metadata, name=f"{workload.name}-{node.name}")
             found.pods.append(replace(pod, metadata=metadata, spec=daemon_sets.pinned(pod.spec, node.name)))
     if not found.pods:
-        raise WorkloadError(f"{named(workload)}: no node takes its pods; look at its tolerations and its node selector")
+        raise TemplateError(f"{named(workload)}: no node takes its pods; look at its tolerations and its node selector")
 
 
-def _alike(pod: Pod, spec: Any) -> bool:
+def _equal_to(pod: Pod, spec: Any) -> bool:
     """Whether scheduling sees no difference between a pod and a template, but for what admission adds."""
     mine = pod.spec
     return (

@@ -31,12 +31,13 @@ from podium.kube.pod_group import pod_group_key
 from podium.kube.versions import Gate
 from podium.preemption.evictions import CANDIDATES
 from podium.whatif.sandbox import Sandbox
+from podium.whatif.unmatched import unmatched_terms
 
 Totals = Callable[[], tuple[Rows, Scores]]
 
 
 @dataclass(frozen=True)
-class Refusal:
+class NodeRefusal:
     """Why some nodes refuse a pod: the plugin, its reason, and how many nodes say so."""
 
     plugin: str
@@ -45,7 +46,7 @@ class Refusal:
 
 
 @dataclass
-class Placement:
+class PodPlacement:
     """What became of one pod."""
 
     pod: Pod
@@ -55,10 +56,12 @@ class Placement:
     ties: list[str] = field(default_factory=list)
     """All nodes of the best score, where there are several."""
     total: int | None = None
-    reasons: list[Refusal] = field(default_factory=list)
+    reasons: list[NodeRefusal] = field(default_factory=list)
     eviction: Eviction | None = None
     """What preemption would do."""
     remedies: list[Remedy] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Terms that no node can match."""
     victims: list[Pod] = field(default_factory=list)
     """The pods that went for it, with `preempt`."""
 
@@ -67,7 +70,7 @@ class Placement:
         return self.node is not None
 
 
-class Placer:
+class SandboxPlacer:
     """Places pods in a sandbox. `closely` also finds ties, reasons and remedies."""
 
     def __init__(self, sandbox: Sandbox, *, closely: bool = False, with_remedies: bool = False) -> None:
@@ -75,7 +78,7 @@ class Placer:
         self._engine = sandbox.engine
         self._closely = closely
         self._with_remedies = with_remedies
-        self._failures: dict[tuple[str, bytes], tuple[int, Placement]] = {}
+        self._failures: dict[tuple[str, bytes], tuple[int, PodPlacement]] = {}
 
     def in_queue_order(self, pods: Iterable[Pod], given: Iterable[Pod] = ()) -> list[Pod]:
         """The pods as the profile's QueueSort has them; given ones are the youngest."""
@@ -89,9 +92,9 @@ class Placer:
             queued.sort(key=cmp_to_key(lambda a, b: -1 if sorter.less(a, b) else 1 if sorter.less(b, a) else 0))
         return [each.pod for each in queued]
 
-    def place_all(self, pods: Sequence[Pod], *, preempt: bool = False) -> list[Placement]:
+    def place_all(self, pods: Sequence[Pod], *, preempt: bool = False) -> list[PodPlacement]:
         """Place the pods in this order; victims of preemption come last. The placements are in the order of trying."""
-        queue, found = deque(pods), dict[str, Placement]()
+        queue, found = deque(pods), dict[str, PodPlacement]()
         while queue:
             pod = queue.popleft()
             if pod.uid in found:
@@ -104,15 +107,15 @@ class Placer:
                 queue.extend(placement.victims if plays else ())
         return list(found.values())
 
-    def choose(self, pod: Pod) -> Placement:
+    def choose(self, pod: Pod) -> PodPlacement:
         """Where one pod would go by itself; it is not placed."""
         return self._decided(pod, keep=False)
 
-    def place(self, pod: Pod) -> Placement:
+    def place(self, pod: Pod) -> PodPlacement:
         """Place one pod by itself."""
         return self._decided(pod, keep=True)
 
-    def _decided(self, pod: Pod, *, keep: bool) -> Placement:
+    def _decided(self, pod: Pod, *, keep: bool) -> PodPlacement:
         sandbox = self._sandbox
         runtime = self._engine.profiles.get(pod.spec.scheduler_name)
         if runtime is None:
@@ -123,9 +126,9 @@ class Placer:
         try:
             held = runtime.run_pre_enqueue(pod, "")
             if held is not None:
-                return Placement(pod, outcome=Outcome.HELD, message=held.message)
+                return PodPlacement(pod, outcome=Outcome.HELD, message=held.message)
             if not len(sandbox.cluster.order.rows):
-                return Placement(pod, message=NO_NODES)
+                return PodPlacement(pod, message=NO_NODES)
             cycle = Cycle(pod, sandbox.cluster)
             key = (runtime.name, cycle.facts.signature)
             known_failure = self._failures.get(key)
@@ -138,7 +141,7 @@ class Placer:
                 return placement
             return self._on(runtime, cycle, found, totals, keep=keep)
         except PluginError as error:
-            return Placement(pod, outcome=Outcome.FAILED, message=str(error))
+            return PodPlacement(pod, outcome=Outcome.FAILED, message=str(error))
 
     def _search(self, runtime: ProfileRuntime, cycle: Cycle) -> tuple[int | NodeSearch, Totals | None]:
         engine = self._engine
@@ -153,9 +156,11 @@ class Placer:
         engine.answer_cache.decided_without(runtime, cycle)
         return decision.row, None if decision.scores is None else decision.totals
 
-    def _on(self, runtime: ProfileRuntime, cycle: Cycle, row: int, totals: Totals | None, *, keep: bool) -> Placement:
+    def _on(
+        self, runtime: ProfileRuntime, cycle: Cycle, row: int, totals: Totals | None, *, keep: bool
+    ) -> PodPlacement:
         name = self._sandbox.cluster.names[row]
-        placement = Placement(cycle.pod, name, Outcome.FITS)
+        placement = PodPlacement(cycle.pod, name, Outcome.FITS)
         if self._closely and totals is not None:
             rows, scores = totals()
             best = scores.max()
@@ -168,16 +173,18 @@ class Placer:
         if isinstance(waits, Status):
             message = refused_by_one(waits).message if waits.rejected else waits.message
             outcome = Outcome.FITS_NOWHERE if waits.rejected else Outcome.FAILED
-            return Placement(cycle.pod, outcome=outcome, message=message)
+            return PodPlacement(cycle.pod, outcome=outcome, message=message)
         if waits:
             placement.outcome, placement.message = Outcome.WAITS, waits.message
         return placement
 
-    def _nowhere(self, runtime: ProfileRuntime, cycle: Cycle, search: NodeSearch) -> Placement:
+    def _nowhere(self, runtime: ProfileRuntime, cycle: Cycle, search: NodeSearch) -> PodPlacement:
         diagnosis = search.diagnosis()
         reasons = refusals(diagnosis) if self._closely else []
         make_room(runtime, cycle, diagnosis)
-        placement = Placement(cycle.pod, message=diagnosis.message, reasons=reasons)
+        placement = PodPlacement(cycle.pod, message=diagnosis.message, reasons=reasons)
+        if self._closely:
+            placement.notes = unmatched_terms(cycle.pod, self._sandbox.nodes())
         candidates = cycle.data.get(CANDIDATES, ())
         if candidates:
             placement.eviction = Eviction(candidates[0].node_name, [each.key for each in candidates[0].victims])
@@ -186,7 +193,7 @@ class Placer:
             placement.remedies = remedies(runtime, cycle.pod, self._engine.sampling)
         return placement
 
-    def _preempt(self, placement: Placement) -> Placement:
+    def _preempt(self, placement: PodPlacement) -> PodPlacement:
         """Let the victims go and the pod stand on the node that they leave."""
         sandbox, eviction = self._sandbox, placement.eviction
         assert eviction is not None
@@ -216,7 +223,7 @@ class Placer:
                 return [pod, *(each for each in queue if plugin.gang_key(each) == key)]
         return None
 
-    def _place_gang(self, pods: Sequence[Pod]) -> list[Placement]:
+    def _place_gang(self, pods: Sequence[Pod]) -> list[PodPlacement]:
         pod = pods[0]
         runtime = self._engine.profiles[pod.spec.scheduler_name]
         if Gate.GENERIC_WORKLOAD in runtime.handle.gates and pod_group_key(pod) is not None:
@@ -227,7 +234,7 @@ class Placer:
             if state is None:
                 continue
             if state.objection:
-                return [Placement(each, outcome=Outcome.HELD, message=state.objection) for each in pods]
+                return [PodPlacement(each, outcome=Outcome.HELD, message=state.objection) for each in pods]
             members = [each for each in state.gang.members if each.uid in by_uid]
             attempt = GangAttempt(self._engine, runtime, plugin, state.gang)
             attempt.place_members([QueuedPod(each, 0.0) for each in members])
@@ -245,22 +252,22 @@ class Placer:
             return [*found, *(self.place(by_uid[uid]) for uid in by_uid if uid in left_out)]
         return [self.place(each) for each in pods]
 
-    def _of_member(self, runtime: ProfileRuntime, member: Any) -> Placement:
+    def _of_member(self, runtime: ProfileRuntime, member: Any) -> PodPlacement:
         pod = member.queued.pod
         if isinstance(member, PlacedMember):
-            return Placement(pod, member.node_name, Outcome.FITS)
+            return PodPlacement(pod, member.node_name, Outcome.FITS)
         if isinstance(member.why, NodeSearch):
             return self._nowhere(runtime, member.cycle, member.why)
         why: Status = member.why
-        return Placement(pod, message=refused_by_one(why).message if why.rejected else why.message)
+        return PodPlacement(pod, message=refused_by_one(why).message if why.rejected else why.message)
 
-    def _place_group(self, runtime: ProfileRuntime, pods: Sequence[Pod]) -> list[Placement]:
+    def _place_group(self, runtime: ProfileRuntime, pods: Sequence[Pod]) -> list[PodPlacement]:
         sandbox, engine = self._sandbox, self._engine
         key = pod_group_key(pods[0])
         held = runtime.run_pre_enqueue(pods[0], "")
         if held is not None or key is None:
             message = None if held is None else held.message
-            return [Placement(each, outcome=Outcome.HELD, message=message) for each in pods]
+            return [PodPlacement(each, outcome=Outcome.HELD, message=message) for each in pods]
         ready = [QueuedPod(each, 0.0) for each in pods if not each.spec.scheduling_gates]
 
         def attempt_on(rows: Rows | None) -> GroupAttempt:
@@ -277,36 +284,36 @@ class Placer:
             if member.status is not None or not starts:
                 why = member.status.message if member.status is not None else message
                 outcome = Outcome.FITS_NOWHERE if member.status is not None else Outcome.GANG_WAITS
-                found[pod.uid] = Placement(pod, outcome=outcome, message=why)
+                found[pod.uid] = PodPlacement(pod, outcome=outcome, message=why)
                 continue
             waits = sandbox.place(runtime, Cycle(pod, sandbox.cluster), member.node_name)
             placed = not isinstance(waits, Status)
-            found[pod.uid] = Placement(
+            found[pod.uid] = PodPlacement(
                 pod,
                 member.node_name if placed else None,
                 Outcome.FITS if placed else Outcome.FITS_NOWHERE,
                 None if placed else waits.message,
             )
-        return [found.get(each.uid) or Placement(each, outcome=Outcome.HELD, message=message) for each in pods]
+        return [found.get(each.uid) or PodPlacement(each, outcome=Outcome.HELD, message=message) for each in pods]
 
 
-def refusals(diagnosis: Diagnosis) -> list[Refusal]:
+def refusals(diagnosis: Diagnosis) -> list[NodeRefusal]:
     """Why nodes refuse the pod, the most frequent reason first; a node may have several."""
     if diagnosis.pre_filter_message:
         plugin = next(iter(sorted(diagnosis.unschedulable_plugins)), "")
-        return [Refusal(plugin, diagnosis.pre_filter_message, diagnosis.nodes)]
+        return [NodeRefusal(plugin, diagnosis.pre_filter_message, diagnosis.nodes)]
     found: dict[tuple[str, str], int] = {}
     for status, number in diagnosis.statuses.counts():
         for reason in status.reasons:
             key = (status.plugin, reason)
             found[key] = found.get(key, 0) + number
-    counted = [Refusal(plugin, reason, number) for (plugin, reason), number in found.items() if number]
+    counted = [NodeRefusal(plugin, reason, number) for (plugin, reason), number in found.items() if number]
     return sorted(counted, key=lambda each: (-each.nodes, each.reason))
 
 
-def _of_another(known: Placement, pod: Pod) -> Placement:
+def _of_another(known: PodPlacement, pod: Pod) -> PodPlacement:
     """The failure of a pod of the same signature, nothing having changed since."""
-    return Placement(
+    return PodPlacement(
         pod,
         None,
         known.outcome,
@@ -314,6 +321,7 @@ def _of_another(known: Placement, pod: Pod) -> Placement:
         reasons=known.reasons,
         eviction=known.eviction,
         remedies=known.remedies,
+        notes=known.notes,
         victims=list(known.victims),
     )
 

@@ -33,7 +33,7 @@ from podium.whatif.capacity import left_over, replace_sampling
 from podium.whatif.catalog import Catalog, CatalogError, NodeType
 from podium.whatif.covering import Cover, CoverBound, solve
 from podium.whatif.patterns import QuestionError
-from podium.whatif.placements import Placement, Placer
+from podium.whatif.placements import PodPlacement, SandboxPlacer
 from podium.whatif.sandbox import Sandbox
 from podium.workloads import daemon_sets
 
@@ -46,6 +46,7 @@ FEW_PODS: Final = 60
 FEW_NODES: Final = 6
 """Combinations of more nodes are too many to be tried one by one."""
 STARTS: Final = 8
+ATTEMPTS: Final = 40
 MOST_QUEUED: Final = 1_000_000
 EXTRA: Final = 20
 """Combinations that are tried for a runner-up."""
@@ -117,14 +118,16 @@ class Purchase:
     hopeless: list[Hopeless]
     daemon_share: dict[str, dict[str, int]]
     order_sensitive: bool
-    placements: list[Placement]
+    placements: list[PodPlacement]
     tried: int
 
     @property
     def gap(self) -> float:
         """By how much the price may be above the least one, as a share of it."""
-        if self.proved == OPTIMAL or not self.price:
+        if self.proved == OPTIMAL:
             return 0.0
+        if not self.price:
+            return 1.0
         return max(0.0, (self.price - self.lower_bound) / self.price)
 
     @property
@@ -158,7 +161,7 @@ class _PurchaseSearch:
         self._end = clock() + rules.seconds
         self._pods = list(pods)
         self._of_each = daemon_sets.one_of_each(placed.pod for placed in sandbox.cluster.pods.values())
-        self._tried: dict[tuple[int, ...], tuple[bool, list[Placement]]] = {}
+        self._tried: dict[tuple[int, ...], tuple[bool, list[PodPlacement]]] = {}
         self._order_sensitive = False
         self._all: list[Offer] = []
 
@@ -249,7 +252,7 @@ class _PurchaseSearch:
         old_rows = sandbox.cluster.order.rows.tolist()
         able: list[NDArray[np.bool_]] = []
         able_here: list[NDArray[np.bool_]] = []
-        kept: list[list[Pod]] = []
+        held_signatures: list[list[Pod]] = []
         hopeless: list[Hopeless] = []
         resources = list(dict.fromkeys(name for pods in by_signature.values() for name in fit_requests(pods[0])))
         free = self._free(old_rows, resources)
@@ -260,20 +263,20 @@ class _PurchaseSearch:
                 if not takes.any():
                     hopeless += [Hopeless(pod, reasons) for pod in pods]
                     continue
-                kept.append(pods)
+                held_signatures.append(pods)
                 able_here.append(takes[: len(old_rows)])
                 able.append(takes[len(old_rows) :])
-        requests = [[*(fit_requests(pods[0]).get(name, 0) for name in resources), 1] for pods in kept]
+        requests = [[*(fit_requests(pods[0]).get(name, 0) for name in resources), 1] for pods in held_signatures]
         rooms = [[*(each.room.get(name, 0) for name in resources), each.room.get("pods", 0)] for each in offers]
         size = len(resources) + 1
         cover = Cover(
-            [len(pods) for pods in kept],
-            np.array(requests, dtype=np.float64).reshape(len(kept), size),
+            [len(pods) for pods in held_signatures],
+            np.array(requests, dtype=np.float64).reshape(len(held_signatures), size),
             np.array(rooms, dtype=np.float64).reshape(len(offers), size),
             np.array([each.price for each in offers], dtype=np.float64),
-            np.array(able, dtype=np.bool_).reshape(len(kept), len(offers)),
+            np.array(able, dtype=np.bool_).reshape(len(held_signatures), len(offers)),
             free,
-            np.array(able_here, dtype=np.bool_).reshape(len(kept), len(old_rows)),
+            np.array(able_here, dtype=np.bool_).reshape(len(held_signatures), len(old_rows)),
             [each.type.max for each in offers],
         )
         return cover, hopeless
@@ -321,14 +324,14 @@ class _PurchaseSearch:
 
     # Trying combinations
 
-    def _verify(self, chosen: tuple[int, ...]) -> tuple[bool, list[Placement]]:
+    def _verify(self, chosen: tuple[int, ...]) -> tuple[bool, list[PodPlacement]]:
         """Whether the engine places every pod once these offers are added."""
         known = self._tried.get(chosen)
         if known is None:
             sandbox = self._sandbox
             with sandbox.trying():
                 self._added(chosen)
-                placer = Placer(sandbox)
+                placer = SandboxPlacer(sandbox)
                 placements = placer.place_all(placer.in_queue_order(self._pods))
             known = self._tried[chosen] = all(each.fits for each in placements), placements
         return known
@@ -343,13 +346,13 @@ class _PurchaseSearch:
                 found = better
             if self._clock() > self._end or (found is not None and found[1] <= bound.price * 1.01):
                 break
-        return found
+        return found if found is None else self._shrunk(found)
 
     def _grown(self, counts: Mapping[int, int], known: Combination | None) -> Combination | None:
         """The combination with nodes added until the engine places all, then without those that are not needed."""
         offers = self._all
         chosen = Counter(counts)
-        for _attempt in range(40):
+        for _attempt in range(ATTEMPTS):
             key = tuple(sorted(chosen.elements()))
             price = sum(offers[index].price for index in key)
             if (known is not None and price >= known[1]) or not self._allowed(chosen):
@@ -357,24 +360,39 @@ class _PurchaseSearch:
             holds, placements = self._verify(key)
             if holds:
                 return self._thinned(chosen)
-            left = [each.pod for each in placements if not each.fits]
-            index = self._cheapest_for(left)
-            if index is None or self._clock() > self._end:
+            if known is not None and self._clock() > self._end:
                 return None
-            chosen[index] += 1
+            added = self._enough_for([each.pod for each in placements if not each.fits])
+            if added is None:
+                return None
+            chosen.update(added)
         return None
 
-    def _cheapest_for(self, pods: Sequence[Pod]) -> int | None:
-        """The cheapest offer that holds the largest of these pods."""
+    def _enough_for(self, pods: Sequence[Pod]) -> Counter[int] | None:
+        """Nodes for pods that are left: of the cheapest offer that holds the largest, as many as they fill."""
         offers = self._all
         largest = max(pods, key=lambda pod: sum(fit_requests(pod).values()))
-        wanted = fit_requests(largest)
         with self._sandbox.trying():
             names = [self._add(offer) for offer in offers]
             takes, _ = self._takes(largest, [self._sandbox.cluster.row_of[name] for name in names], offers)
-        able = [index for index in range(len(offers)) if takes[index]]
-        able = [index for index in able if all(offers[index].room.get(name, 0) >= n for name, n in wanted.items())]
-        return min(able, key=lambda index: offers[index].price, default=None)
+        wanted = fit_requests(largest)
+        able = [
+            index
+            for index, offer in enumerate(offers)
+            if takes[index] and all(offer.room.get(name, 0) >= amount for name, amount in wanted.items())
+        ]
+        if not able:
+            return None
+        total: Counter[str] = Counter({"pods": len(pods)})
+        for pod in pods:
+            total.update(fit_requests(pod))
+
+        def nodes(index: int) -> int:
+            room = offers[index].room
+            return max(1, *(amount // room[name] for name, amount in total.items() if room.get(name)))
+
+        best = min(able, key=lambda index: nodes(index) * offers[index].price)
+        return Counter({best: nodes(best)})
 
     def _thinned(self, chosen: Counter[int]) -> Combination:
         offers = self._all
@@ -387,6 +405,51 @@ class _PurchaseSearch:
                 chosen[index] -= 1
         key = tuple(sorted(chosen.elements()))
         return key, sum(offers[index].price for index in key)
+
+    def _shrunk(self, best: Combination) -> Combination:
+        """The combination with nodes that are little used replaced by cheaper ones that hold the same pods."""
+        offers = self._all
+        while self._clock() < self._end:
+            savings = self._cheaper_nodes(best[0])
+            while savings:
+                chosen = Counter(best[0])
+                for _saving, old, new in savings:
+                    chosen[old] -= 1
+                    chosen[new] += 1
+                key = tuple(sorted(chosen.elements()))
+                if self._allowed(chosen) and self._verify(key)[0]:
+                    best = self._thinned(Counter(key))
+                    break
+                savings = savings[: len(savings) // 2] if self._clock() < self._end else []
+            if not savings:
+                break
+        return best[0], sum(offers[index].price for index in best[0])
+
+    def _cheaper_nodes(self, key: tuple[int, ...]) -> list[tuple[float, int, int]]:
+        """What each node could be replaced by, given what the engine puts on it: saving, old and new offer."""
+        offers, sandbox = self._all, self._sandbox
+        numbers = {id(offer): index for index, offer in enumerate(offers)}
+        with sandbox.trying():
+            added = self._added(key)
+            placer = SandboxPlacer(sandbox)
+            placements = placer.place_all(placer.in_queue_order(self._pods))
+        held: dict[str, Counter[str]] = {name: Counter() for name, _offer in added}
+        for placement in placements:
+            if placement.node in held:
+                held[placement.node].update({**fit_requests(placement.pod), "pods": 1})
+        found = []
+        for name, offer in added:
+            fitting = (
+                index
+                for index, other in enumerate(offers)
+                if other.price < offer.price
+                and (other.type.taints, other.type.labels) == (offer.type.taints, offer.type.labels)
+                and all(other.room.get(resource, 0) >= amount for resource, amount in held[name].items())
+            )
+            cheapest = min(fitting, key=lambda index: offers[index].price, default=None)
+            if cheapest is not None:
+                found.append((offer.price - offers[cheapest].price, numbers[id(offer)], cheapest))
+        return sorted(found, reverse=True)
 
     def _allowed(self, chosen: Counter[int]) -> bool:
         rules, offers = self._rules, self._all
@@ -465,7 +528,7 @@ class _PurchaseSearch:
         sandbox = self._sandbox
         with sandbox.trying():
             bought = [Bought(name, offer) for name, offer in self._added(key)]
-            placer = Placer(sandbox)
+            placer = SandboxPlacer(sandbox)
             placements = placer.place_all(placer.in_queue_order(self._pods))
             by_name = {each.node: each for each in bought}
             for placement in placements:

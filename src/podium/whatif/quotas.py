@@ -71,6 +71,11 @@ class NamespaceRules:
             quota.take(pod)
         return None
 
+    def shortages(self, pod: Pod) -> list[str]:
+        """What quotas would have to allow more of for the pod to be let in; empty where no amount would do."""
+        quotas = [quota for quota in self._quotas.get(pod.namespace, ()) if quota.covers(pod)]
+        return [each for quota in quotas for each in quota.shortages(pod)]
+
 
 class _Quota:
     """One ResourceQuota, in exact amounts."""
@@ -89,24 +94,36 @@ class _Quota:
         return all(_in_scope(pod, *each) for each in self._scopes)
 
     def refusal(self, pod: Pod) -> str | None:
-        asked = self._asked(pod)
-        missing = sorted(name for name in self.hard if name not in asked and name.split(".")[-1] in _BARE)
+        requested = self._requested(pod)
+        missing = sorted(name for name in self.hard if name not in requested and name.split(".")[-1] in _BARE)
         if missing:
             return f"failed quota: {self.name}: must specify {','.join(missing)} for: {_containers(pod)}"
-        over = sorted(name for name, amount in asked.items() if amount and self.used[name] + amount > self.hard[name])
+        over = sorted(
+            name for name, amount in requested.items() if amount and self.used[name] + amount > self.hard[name]
+        )
         if not over:
             return None
         parts = [
             ",".join(f"{name}={_shown(name, amounts[name])}" for name in over)
-            for amounts in (asked, self.used, self.hard)
+            for amounts in (requested, self.used, self.hard)
         ]
         return f"exceeded quota: {self.name}, requested: {parts[0]}, used: {parts[1]}, limited: {parts[2]}"
 
+    def shortages(self, pod: Pod) -> list[str]:
+        missing = {
+            name: self.used[name] + amount - self.hard[name] for name, amount in sorted(self._requested(pod).items())
+        }
+        return [
+            f"{_shown(name, amount)} more {name} in ResourceQuota {pod.namespace}/{self.name}"
+            for name, amount in missing.items()
+            if amount > 0
+        ]
+
     def take(self, pod: Pod) -> None:
-        for name, amount in self._asked(pod).items():
+        for name, amount in self._requested(pod).items():
             self.used[name] += amount
 
-    def _asked(self, pod: Pod) -> dict[str, int]:
+    def _requested(self, pod: Pod) -> dict[str, int]:
         """What the pod counts for, of what the quota limits; amounts that no container states are left out."""
         requests, limits = exact_requests(pod), exact_limits(pod)
         found = {}

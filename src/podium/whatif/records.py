@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from podium.engine.unblock import Remedy
-from podium.whatif.placements import Placement
+from podium.whatif.placements import PodPlacement
 
 NOT_SIMULATED: Final = ("admission", "controllers", "image pulls", "kubelet admission")
 
@@ -88,6 +88,8 @@ class PodRecord(Record, kw_only=True, omit_defaults=True):
     message: str | UnsetType = UNSET
     reasons: list[RefusalRecord] | UnsetType = UNSET
     remedies: list[RemedyRecord] | UnsetType = UNSET
+    notes: list[str] | UnsetType = UNSET
+    """Terms of the pod that no node can match."""
     victims: EvictionRecord | UnsetType = UNSET
     flag: str | UnsetType = UNSET
     """The option of `kubectl drain` that it needs."""
@@ -111,7 +113,7 @@ class CostRecord(Record, kw_only=True):
     currency: str
 
 
-class Document(Record, kw_only=True):
+class AnswerDocument(Record, kw_only=True):
     """An answer as it is printed."""
 
     schema: str
@@ -120,14 +122,14 @@ class Document(Record, kw_only=True):
     answer: Any
 
 
-def placed_record(placement: Placement) -> PlacedRecord:
+def placed_record(placement: PodPlacement) -> PlacedRecord:
     """A placement as before and after show it."""
     if placement.node is not None:
         return PlacedRecord(node=placement.node, ties=placement.ties, total=placement.total)
     return PlacedRecord(node=None, message=placement.message)
 
 
-def refusal_records(placement: Placement) -> list[RefusalRecord]:
+def refusal_records(placement: PodPlacement) -> list[RefusalRecord]:
     return [RefusalRecord(plugin=each.plugin, reason=each.reason, nodes=each.nodes) for each in placement.reasons]
 
 
@@ -138,7 +140,7 @@ def remedy_records(remedies: list[Remedy]) -> list[RemedyRecord]:
 def document(command: str, state: StateRecord, question: Any, answer: Any) -> dict[str, Any]:
     """The whole answer as plain data."""
     found: dict[str, Any] = msgspec.to_builtins(
-        Document(schema=f"podium.{command}/1", state=state, question=question, answer=answer)
+        AnswerDocument(schema=f"podium.{command}/1", state=state, question=question, answer=answer)
     )
     return found
 

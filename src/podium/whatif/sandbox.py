@@ -295,7 +295,7 @@ class Sandbox:
 
 
 class _NoListener:
-    """Nobody hears of outcomes: they are read off the decisions."""
+    """A listener that ignores outcomes: they are read off the decisions."""
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
         return None

@@ -41,7 +41,7 @@ FORMS: Final = (
 )
 
 
-class SourceError(UserError, ValueError):
+class StateSourceError(UserError, ValueError):
     """A file that holds no state of a cluster: one sentence says what it should be."""
 
 
@@ -63,7 +63,7 @@ class KnownState:
 
 
 def read_state(files: Iterable[tuple[bytes, str]]) -> KnownState:
-    """The state in these files, each with its name; raises SourceError, DecodeError and DocumentError."""
+    """The state in these files, each with its name; raises StateSourceError, DecodeError and DocumentError."""
     whole: KnownState | None = None
     for data, source in files:
         found = _read_one(data, source)
@@ -75,7 +75,7 @@ def read_state(files: Iterable[tuple[bytes, str]]) -> KnownState:
         whole.config = whole.config or found.config
         whole.server_version = found.server_version or whole.server_version
     if whole is None:
-        raise SourceError(f"no file is given: {FORMS}")
+        raise StateSourceError(f"no file is given: {FORMS}")
     whole.missing = missing_kinds(whole.objects)
     return whole
 
@@ -97,7 +97,7 @@ def _text(data: bytes, source: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise SourceError(f"{source}:{line}: not UTF-8 text: {FORMS}") from None
+        raise StateSourceError(f"{source}:{line}: not UTF-8 text: {FORMS}") from None
 
 
 def _kss_export(text: str, source: str) -> KnownState | None:
@@ -128,14 +128,14 @@ def _kai_snapshot(data: bytes, source: str) -> KnownState:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             parts = [each for each in archive.infolist() if not each.is_dir()]
             if sum(each.file_size for each in parts) > FILE.size:
-                raise SourceError(f"{source}: larger than {FILE.size >> 20} MiB when unpacked")
+                raise StateSourceError(f"{source}: larger than {FILE.size >> 20} MiB when unpacked")
             for part in parts:
                 found = _raw_objects(archive.read(part), f"{source} ({part.filename})")
                 if found is not None:
                     return found
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise SourceError(f"{source}: the ZIP is broken: {error}") from None
-    raise SourceError(f"{source}: no snapshot of KAI Scheduler in the ZIP: {FORMS}")
+        raise StateSourceError(f"{source}: the ZIP is broken: {error}") from None
+    raise StateSourceError(f"{source}: no snapshot of KAI Scheduler in the ZIP: {FORMS}")
 
 
 def _raw_objects(data: bytes, source: str) -> KnownState | None:

@@ -24,7 +24,7 @@ FORMS: Final = (
 
 
 def types_of_list(value: Any, source: str) -> list[NodeType]:
-    """The types in a list of somebody else's; raises CatalogError for one that is not known."""
+    """The types in a list that others print; raises CatalogError for one that is not known."""
     listed = value.get("list") if isinstance(value, dict) and set(value) == {"list"} else value
     if isinstance(listed, dict) and isinstance(listed.get("InstanceTypes"), list):
         return [_of_aws(each, source) for each in listed["InstanceTypes"] if isinstance(each, dict)]
@@ -51,11 +51,11 @@ def _of_karpenter(each: Mapping[str, Any], source: str) -> NodeType:
     for offering in each["offerings"]:
         if not offering.get("Available", True):
             continue
-        asked = {one["key"]: one.get("values") or [] for one in offering.get("Requirements") or ()}
-        if "spot" in asked.get(CAPACITY_TYPE, []):
+        required = {one["key"]: one.get("values") or [] for one in offering.get("Requirements") or ()}
+        if "spot" in required.get(CAPACITY_TYPE, []):
             spot.append(float(offering["Price"]))
             continue
-        for zone in asked.get(ZONE) or [""]:
+        for zone in required.get(ZONE) or [""]:
             prices[zone] = float(offering["Price"])
     check_amounts(each["resources"], f"{source}: type {each['name']}")
     return NodeType(

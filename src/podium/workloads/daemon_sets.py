@@ -53,9 +53,9 @@ def unpinned(spec: PodSpec) -> PodSpec:
     affinity = spec.affinity
     if affinity is not None and affinity.node_affinity is not None and affinity.node_affinity.required is not None:
         terms = [replace(term, match_fields=()) for term in affinity.node_affinity.required.node_selector_terms]
-        kept = tuple(term for term in terms if term.match_expressions)
-        required = NodeSelector(node_selector_terms=kept) if kept else None
-        node_affinity = replace(affinity.node_affinity, required=required)
+        left = tuple(term for term in terms if term.match_expressions)
+        required = NodeSelector(node_selector_terms=left) if left else None
+        node_affinity = replace(affinity.node_affinity, required_during_scheduling_ignored_during_execution=required)
         affinity = replace(affinity, node_affinity=node_affinity)
     return replace(spec, node_name="", affinity=affinity)
 
@@ -67,7 +67,9 @@ def pinned(spec: PodSpec, node: str) -> PodSpec:
     node_affinity = affinity.node_affinity or NodeAffinitySpec()
     known = () if node_affinity.required is None else node_affinity.required.node_selector_terms
     terms = tuple(replace(term, match_fields=(field,)) for term in known) or (NodeSelectorTerm(match_fields=(field,)),)
-    node_affinity = replace(node_affinity, required=NodeSelector(node_selector_terms=terms))
+    node_affinity = replace(
+        node_affinity, required_during_scheduling_ignored_during_execution=NodeSelector(node_selector_terms=terms)
+    )
     return replace(spec, affinity=replace(affinity, node_affinity=node_affinity))
 
 

@@ -35,7 +35,7 @@ STATEFUL_LABELS: Final = ("statefulset.kubernetes.io/pod-name", "apps.kubernetes
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
-class WorkloadError(UserError, ValueError):
+class TemplateError(UserError, ValueError):
     """A workload whose pods cannot be made: one sentence says why."""
 
 
@@ -82,19 +82,19 @@ def template_of(workload: Workload, others: Iterable[Workload] = ()) -> PodTempl
     else:
         found = spec.template
     if found is None or not found.spec.containers:
-        raise WorkloadError(f"{named(workload)} has no pod template with containers; write spec.template.spec")
+        raise TemplateError(f"{named(workload)} has no pod template with containers; write spec.template.spec")
     return found
 
 
 def _of_buffer(buffer: Workload, others: Iterable[Workload]) -> PodTemplateSpec:
     reference = buffer.spec.pod_template_ref or buffer.spec.scalable_ref
     if reference is None:
-        raise WorkloadError(f"{named(buffer)} names no pods; write spec.podTemplateRef or spec.scalableRef")
+        raise TemplateError(f"{named(buffer)} names no pods; write spec.podTemplateRef or spec.scalableRef")
     kind = reference.kind or "PodTemplate"
     for each in others:
         if (each.kind, each.name, each.namespace) == (kind, reference.name, buffer.namespace):
             return template_of(each)
-    raise WorkloadError(f"{named(buffer)}: {kind} {reference.name} is not in the files; add it with -f")
+    raise TemplateError(f"{named(buffer)}: {kind} {reference.name} is not in the files; add it with -f")
 
 
 def make_pods(workload: Workload, count: int, others: Iterable[Workload] = (), *, first: int = 0) -> MadePods:
@@ -169,7 +169,7 @@ def _selector(workload: Workload) -> LabelSelector | None:
     try:
         return msgspec.convert(written, LabelSelector)
     except msgspec.ValidationError as error:
-        raise WorkloadError(f"{named(workload)}: spec.selector: {error}") from None
+        raise TemplateError(f"{named(workload)}: spec.selector: {error}") from None
 
 
 def _labelled(pod: Pod, labels: Mapping[str, str]) -> Pod:
@@ -190,5 +190,5 @@ def _stateful(pod: Pod, workload: Workload, number: int) -> tuple[Pod, list[Pers
         )
         volumes.append(Volume(name=template.metadata.name, persistent_volume_claim=ClaimVolume(claim_name=name)))
     own = {each.name for each in volumes}
-    kept = [each for each in pod.spec.volumes if each.name not in own]
-    return replace(pod, spec=replace(pod.spec, volumes=(*kept, *volumes))), claims
+    others_volumes = [each for each in pod.spec.volumes if each.name not in own]
+    return replace(pod, spec=replace(pod.spec, volumes=(*others_volumes, *volumes))), claims

@@ -13,6 +13,7 @@ from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.controllers.context import ControllerContext
 from podium_cluster.controllers.daemon_set import DaemonSets
 from podium_cluster.controllers.deployment import Deployments
+from podium_cluster.controllers.device_taint_eviction import DeviceTaintEviction
 from podium_cluster.controllers.disruption import DisruptionBudgets
 from podium_cluster.controllers.event_expiry import EventExpiry
 from podium_cluster.controllers.garbage import GarbageCollector
@@ -48,6 +49,7 @@ class Controllers:
             DisruptionBudgets(self._context),
             NodeLifecycle(self._context, heartbeats),
             TaintEviction(self._context),
+            DeviceTaintEviction(self._context),
             PodGarbage(self._context),
             Volumes(self._context),
             ResourceClaims(self._context),

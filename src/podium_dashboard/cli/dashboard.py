@@ -51,7 +51,7 @@ def dashboard(
     """
     from podium.cli.question_options import StateFlags
     from podium.cli.serving_options import run_to_end
-    from podium.cli.state_source import read_asked_state, say_asides
+    from podium.cli.state_source import load_state, say_asides
     from podium.run.dashboard import DashboardSource
     from podium_dashboard.dump import look_at, view_of_objects
 
@@ -64,9 +64,9 @@ def dashboard(
         feature_gates=feature_gates,
         kubernetes_version=kubernetes_version,
     )
-    asked = read_asked_state(flags)
-    say_asides(asked)
-    view = view_of_objects(asked.known.objects, *asked.configured)
+    state = load_state(flags)
+    say_asides(state)
+    view = view_of_objects(state.known.objects, *state.configured)
     words = [word for file in cluster for word in ("--from", file)] + (["--config", config] if config else [])
     raise typer.Exit(run_to_end(_serve(DashboardSource("dump", look_at(view), words), port)))
 

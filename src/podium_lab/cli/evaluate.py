@@ -1,4 +1,4 @@
-"""Judges a policy on pod lists, against the published rules (`podium evaluate`)."""
+"""Judges a policy, on pod lists against the published rules, or on a scenario (`podium evaluate`)."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -49,7 +49,19 @@ def evaluate(
     *,
     policy: Annotated[
         str | None,
-        typer.Argument(metavar="POLICY", help="A policy that ships, or a policy file.", show_default=False),
+        typer.Argument(
+            metavar="POLICY",
+            help="A policy that ships, or a policy file; with --objective an .onnx file, a model's URL or a heuristic.",
+            show_default=False,
+        ),
+    ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option("--objective", metavar="NAME", help="Judge by this objective on a scenario, not on pod lists."),
+    ] = None,
+    scenario: Annotated[
+        str | None,
+        typer.Option("--scenario", metavar="FILE", help="With --objective; without it, a built-in scenario."),
     ] = None,
     data: Annotated[str, typer.Option("--data", metavar="DIR", help="Where node list and pod lists are.")] = ".",
     lists: Annotated[
@@ -60,8 +72,14 @@ def evaluate(
         typer.Option("--seeds", metavar="A-B,C", help="The seeds to judge by: 42, 42-51 or 42,45."),
     ] = "42-51",
     against: Annotated[
-        str, typer.Option("--against", metavar="A,B", help="Published rules to compare with.")
-    ] = "FGD,BestFit",
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="A,B",
+            help="Published rules, FGD,BestFit; with --objective policies, every heuristic and random.",
+            show_default=False,
+        ),
+    ] = None,
     protocol: Annotated[Protocol, typer.Option("--protocol", help="Pods that stay, or that come and go.")] = (
         Protocol.STATIC
     ),
@@ -84,14 +102,22 @@ def evaluate(
     output: OutputOption = Output.TABLE,
     flags: UnitFlags,
 ) -> None:
-    """Judge a policy by runs on pod lists, paired seed by seed with the published rules.
+    """Judge a policy by runs on pod lists or on a scenario, paired seed by seed with others.
 
-    Needs podium[learn]. A policy is not judged by seeds that it was trained on.
+    Pod lists need podium[learn]. A policy is not judged by seeds that it was trained on.
 
     Example: podium evaluate readable --data openb --lists default --seeds 42-44 --ties all
 
     Example: podium evaluate readable --data openb --store judged --units 1/4
+
+    Example: podium evaluate policies/ppo-most-allocated-1.onnx --objective most-allocated --scenario cluster.yaml
     """
+    if objective is not None:
+        from podium_lab.cli.evaluate_scenario import evaluate_on_scenario
+
+        printed = chosen_output(output, json)
+        evaluate_on_scenario(policy, objective, scenario, given_seeds(seeds), against, flags.workers, printed)
+        return
     from podium_lab.learned.policy_file import PolicyError
     from podium_lab.learning.extra import LearningError
 
@@ -107,7 +133,7 @@ def evaluate(
             data=Path(data),
             lists=lists,
             seeds=given_seeds(seeds),
-            against=against,
+            against="FGD,BestFit" if against is None else against,
             churn=protocol is Protocol.CHURN,
             ties=ties.value,
             loads=loads,

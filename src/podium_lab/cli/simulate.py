@@ -44,7 +44,7 @@ def simulate(
         ),
     ] = None,
     kept: Annotated[
-        str | None, typer.Argument(metavar="[STORE]", help="With status: the store.", show_default=False)
+        str | None, typer.Argument(metavar="STORE", help="With status: the store.", show_default=False)
     ] = None,
     profiles: Annotated[
         str | None, typer.Option("--profiles", metavar="A,B", help="Only these profiles of the scenario.")

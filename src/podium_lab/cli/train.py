@@ -1,4 +1,4 @@
-"""Trains a placement policy on pod lists (`podium train`)."""
+"""Trains a placement policy, on pod lists or on a scenario (`podium train`)."""
 
 import sys
 from collections.abc import Callable
@@ -11,12 +11,14 @@ from podium.cli.console import echo, progress_bar
 from podium.cli.errors import InputError
 from podium.cli.files import writing
 from podium.cli.options import given_seeds, option_groups
+from podium_lab.cli.scorer_options import ScorerFlags, TrainingAlgorithm
 from podium_lab.cli.unit_options import UnitFlags, print_estimate
 
 
 @option_groups
 def train(
     *,
+    scorer: ScorerFlags,
     form: Annotated[
         str, typer.Option("--form", metavar="FORM", help="S1, S2, A, Bn, B, C, J, JB: which terms; N, NC: a network.")
     ] = "S1",
@@ -40,15 +42,25 @@ def train(
     ] = "policies",
     flags: UnitFlags,
 ) -> None:
-    """Train weights of a placement score by simulation, and write them as a policy file.
+    """Train a placement policy by simulation, and write it as a file.
 
-    Needs podium[learn]. Stopped, it goes on where it was when started again with the same options; the same seed gives
-    the same file. Every candidate of a generation is a unit; parts (--units) work on one search together.
+    cma-es searches for the weights of LearnedScore on pod lists, and needs podium[learn]. ppo and dqn train a network
+    for any objective on a scenario, write it as ONNX for ModelScore, and need podium[train].
+
+    Stopped, it goes on where it was when started again with the same options; the same seed gives the same file. With
+    cma-es every candidate of a generation is a unit; parts (--units) work on one search together.
 
     Example: podium train --form S1 --data openb --seeds 1-3 --out policies
 
     Example: podium train --form S1 --data openb --store trained --engine ray
+
+    Example: podium train --algorithm ppo --objective most-allocated --scenario cluster.yaml --out policies
     """
+    if scorer.algorithm is not TrainingAlgorithm.CMA_ES:
+        from podium_lab.cli.train_scorer import train_scorers
+
+        train_scorers(scorer, given_seeds(seeds), Path(out))
+        return
     from podium_lab.learned.policy_file import Calibration, PolicyError, encoded, path_of, read_policy
     from podium_lab.learning.extra import LearningError
     from podium_lab.learning.forms import FORMS, NETWORKS, ScoreForm

@@ -1,4 +1,4 @@
-"""Submits a recorded workload to a cluster, at its times (`podium workload play`)."""
+"""Submits a recorded workload to a cluster (`podium workload play`), and makes lists of MIG shapes (`mig`)."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,14 +8,15 @@ import typer
 from podium.cli.commands import Commands
 from podium.cli.console import echo
 from podium.cli.errors import ANSWER_IS_NO, InputError
+from podium.cli.files import writing
 from podium.cli.options import ContextOption, KubeconfigOption
 
-app = Commands(name="workload", help="Recorded workloads.", no_args_is_help=True)
+app = Commands(name="workload", help="Recorded and made workloads.", no_args_is_help=True)
 
 
 @app.callback()
 def workload() -> None:
-    """Recorded workloads, on a live cluster."""
+    """Recorded workloads on a live cluster, and lists that are made."""
 
 
 @app.command()
@@ -59,3 +60,40 @@ def play(
     failed = asyncio.run(play_workload(access, priority_classes(), submissions, speed=speed, leave=leave, say=echo))
     if failed:
         raise typer.Exit(ANSWER_IS_NO)
+
+
+@app.command()
+def mig(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Where the lists are written.")],
+    gpu: Annotated[
+        str, typer.Option("--gpu", metavar="MODEL", help="A100-40GB, A100-80GB, H100-80GB or H200-141GB.")
+    ] = "A100-40GB",
+    nodes: Annotated[int, typer.Option("--nodes", min=1, max=100_000, help="Nodes, of 8 GPUs each.")] = 100,
+    pods: Annotated[int, typer.Option("--pods", min=1, max=1_000_000, help="Pods.")] = 2000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="What pods are drawn by.")] = 1,
+    mix: Annotated[
+        str | None,
+        typer.Option("--mix", metavar="SIZE=WEIGHT,…", help="How often pods ask for 1g, 2g, 3g, 4g, 7g or none."),
+    ] = None,
+) -> None:
+    """Write a node list and a pod list of MIG shapes, in the openb format: for podium simulate, train and evaluate.
+
+    Example: podium workload mig mig --gpu H100-80GB --mix 1g=3,2g=2,7g=1
+    """
+    from podium_lab.simulator.traces.mig_lists import write_mig_lists
+
+    weights = None if mix is None else _weights(mix)
+    with writing(folder):
+        for path in write_mig_lists(Path(folder), gpu, nodes, pods, seed, weights):
+            echo(str(path))
+
+
+def _weights(text: str) -> dict[str, float]:
+    found = {}
+    for part in text.split(","):
+        name, _, weight = part.partition("=")
+        try:
+            found[name] = float(weight)
+        except ValueError:
+            raise InputError(f'--mix: "{part}" is no size with a weight; write such as 1g=3,7g=1') from None
+    return found

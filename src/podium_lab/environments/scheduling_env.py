@@ -11,12 +11,12 @@ Filters, placements and departures are those of `podium simulate` with the same 
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from podium_lab.environments.built_in import chosen_scenario
 from podium_lab.environments.engine_episode import EngineEpisode
 from podium_lab.environments.rewards import REWARDS, Reward
 from podium_lab.environments.survey import survey
@@ -24,22 +24,13 @@ from podium_lab.learning.extra import LearningError, needed
 from podium_lab.models.heuristics import HEURISTICS
 from podium_lab.models.schema import LIMIT, F, G, P
 from podium_lab.simulator.nodes import scenario_nodes
-from podium_lab.simulator.reading import LoadedScenario, load_scenario
+from podium_lab.simulator.reading import LoadedScenario
 from podium_lab.simulator.scenario import Scenario
-from podium_lab.simulator.sweep import load
 
 gymnasium = needed("gymnasium", "train")
 
 MOST_TRIED = 100
 """Seeds that are tried until an episode has a pod to place."""
-
-
-def chosen_scenario(scenario: str | Path | Scenario | LoadedScenario | None) -> LoadedScenario:
-    """A scenario, or the built-in one; raises ScenarioError and OSError."""
-    if scenario is not None:
-        return load(scenario)
-    text = resources.files("podium_lab.environments").joinpath("scheduling.yaml").read_text(encoding="utf-8")
-    return load_scenario(text, "scheduling.yaml")
 
 
 def chosen_reward(objective: str | Reward) -> Reward:

@@ -14,10 +14,11 @@ from typing import Any, Literal
 import numpy as np
 
 from podium_lab.environments import dynamics
+from podium_lab.environments.built_in import chosen_scenario
 from podium_lab.environments.dynamics import ClusterBatch, Game
 from podium_lab.environments.episode_tables import EpisodeSource, EpisodeTables
 from podium_lab.environments.rewards import Reward
-from podium_lab.environments.scheduling_env import chosen_reward, chosen_scenario, spaces_of
+from podium_lab.environments.scheduling_env import chosen_reward, spaces_of
 from podium_lab.learning.extra import needed
 from podium_lab.simulator.reading import LoadedScenario
 from podium_lab.simulator.scenario import Scenario

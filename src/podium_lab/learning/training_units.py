@@ -27,7 +27,7 @@ EVERY, PATIENCE = 0.5, 30.0
 """Seconds between two looks at a shared store, and without a result after which a part helps others."""
 
 
-class TrialSettings(msgspec.Struct, frozen=True):
+class CandidateSettings(msgspec.Struct, frozen=True):
     """The input that says what to try."""
 
     training: dict[str, Any]
@@ -81,7 +81,7 @@ class UnitFigures:
         version = code_version()
         units = []
         for numbers in tried.tolist():
-            settings = msgspec.json.encode(TrialSettings(written, generation, numbers), order="deterministic")
+            settings = msgspec.json.encode(CandidateSettings(written, generation, numbers), order="deterministic")
             inputs = {SETTINGS: store.put_input(settings), **lists}
             units.append(Unit("train", training.form, (training.seed, training.seed), inputs, version))
         return units
@@ -89,7 +89,7 @@ class UnitFigures:
 
 def run_unit(unit: Unit, inputs: UnitInputs) -> bytes:
     """The figure of one candidate."""
-    settings = msgspec.json.decode(inputs.content(unit.inputs[SETTINGS]), type=TrialSettings)
+    settings = msgspec.json.decode(inputs.content(unit.inputs[SETTINGS]), type=CandidateSettings)
     given = settings.training
     start = None if given["start"] is None else tuple(tuple(row) for row in given["start"])
     folder = str(lists_folder(inputs, unit.inputs))

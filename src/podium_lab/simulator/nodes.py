@@ -18,6 +18,7 @@ from podium_lab.simulator.distributions import generator, sampler
 from podium_lab.simulator.reading import LoadedScenario, Source
 from podium_lab.simulator.rules import listed
 from podium_lab.simulator.scenario import NodeGroup, ScenarioError
+from podium_lab.simulator.traces import vmr2l
 from podium_plugins.gpu.request import COUNT, MILLI, MODEL, WHOLE
 
 READY = (Condition(type="Ready", status="True"),)
@@ -62,6 +63,9 @@ def make_nodes(group: NodeGroup, source: Source, first: int = 0) -> list[Node]:
         return list(openb_nodes(source.find(group.openb)))
     if group.hosts is not None:
         return list(_hosts(source.find(group.hosts)))
+    if group.vmr2l is not None:
+        machines = vmr2l.machine_nodes(source.find(group.vmr2l))
+        return [plain_node(each.name, each.allocatable, each.labels, each.taints) for each in machines]
     if group.file is not None:
         return _dumped(source.find(group.file))
     return [_templated(group, index) for index in range(first, first + (group.count or 0))]

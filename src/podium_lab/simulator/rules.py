@@ -36,8 +36,9 @@ SHORTEST = Duration.parse("1ms")
 MOST_MEASUREMENTS = 100_000
 """In a window."""
 EXACTLY_ONE = "expected exactly one of"
+SOURCES = ("generate", "openb", "azure", "broker", "dump", "vmr2l")
 USED = ("cpu", "memory")
-ORIGINS = ("count", "file", "openb", "hosts")
+ORIGINS = ("count", "file", "openb", "hosts", "vmr2l")
 PRIORITIES = range(-(2**31), 2**31)
 
 T = TypeVar("T")
@@ -51,7 +52,7 @@ def check(scenario: Scenario) -> Iterator[Mistake]:
         yield from _check_group(group, at)
     if not isinstance(scenario.workload, str):
         for at, workload in listed(scenario.workload, root.child("workload")):
-            yield from _exactly_one(workload, ("generate", "openb", "azure", "broker", "dump"), at)
+            yield from _exactly_one(workload, SOURCES, at)
             yield from _check_workload(workload, at)
         if not scenario.workload:
             yield Mistake(root.child("workload"), "expected at least one workload")

@@ -168,6 +168,16 @@ class SimulatedRun:
         """How many pods wait for a node."""
         return self._pods.pending
 
+    @property
+    def placed(self) -> int:
+        """How many pods got a node so far."""
+        return self._pods.counts.placed
+
+    @property
+    def arrived(self) -> int:
+        """How many pods came so far."""
+        return self._pods.counts.arrived
+
     def watch_usage(self) -> None:
         """Keep what is measured for readers that aren't plugins."""
         if self._usage is not None:

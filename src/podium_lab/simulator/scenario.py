@@ -102,6 +102,8 @@ class NodeGroup(_Part, frozen=True):
     """A node list of the openb trace."""
     hosts: str | None = None
     """A host list of the QoS experiments: host, cpu, ram."""
+    vmr2l: str | None = None
+    """An instance of VMR2L: its machines."""
 
 
 class PodShape(_Part, frozen=True):
@@ -192,6 +194,18 @@ class DumpedPods(_Part, frozen=True):
     """All at the start (`together`), or as far apart as they were created (`created`)."""
 
 
+class Vmr2lPods(_Part, frozen=True):
+    """The VMs of an instance of VMR2L: one pod each."""
+
+    file: str
+    """The JSON file."""
+    arrive: Literal["shuffled", "placed"] = "shuffled"
+    """One by one in an order drawn from the seed (`shuffled`), or all at the start, where the file has them
+    (`placed`)."""
+    sets: bool = True
+    """Keep the VMs of a deployment set on different machines, or in different racks."""
+
+
 class PodSource(_Part, frozen=True):
     """Where pods come from; exactly one field is set."""
 
@@ -205,6 +219,8 @@ class PodSource(_Part, frozen=True):
     """A workload of the QoS broker."""
     dump: DumpedPods | None = None
     """Pods of a cluster."""
+    vmr2l: Vmr2lPods | None = None
+    """VMs of an instance of VMR2L."""
 
 
 class Fault(_Part, frozen=True):

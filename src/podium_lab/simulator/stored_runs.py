@@ -1,4 +1,4 @@
-"""Reads runs from a store when they are asked for, and keeps the last few."""
+"""Reads runs from a store when they are asked for, and keeps the last ones in a bounded part of memory."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from podium_lab.units.errors import DamagedError, StoreError
 from podium_lab.units.store import UnitStore, result_name
 from podium_lab.units.unit import Unit
 
-KEPT = 400
-"""Runs in memory at a time."""
+MOST_BYTES = 128 << 20
+"""Bytes of runs in memory at a time, estimated from what was stored."""
+OBJECTS = 4_000
+"""Bytes that the objects of a run take beside its numbers."""
 
 
 class StoredRuns(Sequence[RunResult]):
@@ -22,7 +24,8 @@ class StoredRuns(Sequence[RunResult]):
     def __init__(self, store: UnitStore, units: Sequence[Unit]) -> None:
         self._store = store
         self._units = units
-        self._cached: OrderedDict[int, RunResult] = OrderedDict()
+        self._cached: OrderedDict[int, tuple[RunResult, int]] = OrderedDict()
+        self._bytes = 0
 
     def __len__(self) -> int:
         return len(self._units)
@@ -35,19 +38,21 @@ class StoredRuns(Sequence[RunResult]):
         if isinstance(index, slice):
             return StoredRuns(self._store, self._units[index])
         number = range(len(self._units))[index]
-        run = self._cached.get(number)
-        if run is None:
-            run = self._cached[number] = self._read(self._units[number])
-            if len(self._cached) > KEPT:
-                self._cached.popitem(last=False)
-        return run
+        found = self._cached.get(number)
+        if found is None:
+            found = self._cached[number] = self._read(self._units[number])
+            self._bytes += found[1]
+            while self._bytes > MOST_BYTES and len(self._cached) > 1:
+                self._bytes -= self._cached.popitem(last=False)[1][1]
+        return found[0]
 
-    def _read(self, unit: Unit) -> RunResult:
+    def _read(self, unit: Unit) -> tuple[RunResult, int]:
+        """A run, and about how many bytes it takes."""
         place = f"{self._store.url}/{result_name(unit.key)}"
         try:
             payload = self._store.result(unit)
             if payload is None:
                 raise DamagedError("is gone")
-            return run_in(payload, unit)
+            return run_in(payload, unit), 2 * len(payload) + OBJECTS
         except DamagedError as error:
             raise StoreError(f"{place}: {error}; start the same command again to replace it") from None

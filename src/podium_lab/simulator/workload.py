@@ -14,7 +14,7 @@ from podium_lab.simulator.pods import PodArrival
 from podium_lab.simulator.reading import LoadedScenario, Source
 from podium_lab.simulator.rules import listed
 from podium_lab.simulator.scenario import AzurePods, BrokerPods, OpenbPods, PodSource, Scenario, ScenarioError
-from podium_lab.simulator.traces import azure, broker, dump, generated, openb
+from podium_lab.simulator.traces import azure, broker, dump, generated, openb, vmr2l
 from podium_plugins.gpu.typical_pods import PodType
 
 
@@ -102,5 +102,7 @@ def _stream(workload: PodSource, source: Source, seed: int, gpu_capacity: int) -
         return azure.arrivals(given, source.find(given.file or given.folder or ""), seed)
     if workload.broker is not None:
         return broker.arrivals(workload.broker, source.find(workload.broker.file))
+    if workload.vmr2l is not None:
+        return vmr2l.arrivals(workload.vmr2l, source.find(workload.vmr2l.file), seed)
     assert workload.dump is not None, "exactly one workload is set"
     return dump.arrivals(workload.dump, source.find(workload.dump.file), seed)

@@ -84,7 +84,12 @@ def test_json_has_exactly_the_documented_fields() -> None:
         "nodes",
         "remedies",
         "kubernetesVersion",
+        "schema",
+        "state",
+        "question",
     ]
+    assert (data["schema"], data["question"]) == ("podium.explain/1", {"pod": "shop/web-4"})
+    assert (data["state"]["source"], data["state"]["nodes"], data["state"]["pods"]) == ("dump", 8, 19)
     assert data["kubernetesVersion"] == "1.37"
     assert {key: data[key] for key in list(data)[:5]} == {
         "pod": "shop/web-4",

@@ -11,15 +11,15 @@ from tools.testbed import ControlPlane
 from tools.testbed.apiclient import Object
 from tools.testbed.objects import make_node, make_pod
 
-GROUP = "scheduling.k8s.io/v1alpha2/PodGroup"
-NAMES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
+GROUP = "scheduling.k8s.io/v1beta1/PodGroup"
+NAMES = ("GenericWorkload", "TopologyAwareWorkloadScheduling")
 GATES = f"--feature-gates={','.join(f'{name}=true' for name in NAMES)}"
 
 
 @pytest.fixture(scope="module")
 def own_plane(testbed_programs: None) -> Iterator[ControlPlane]:
     gates = dict.fromkeys(NAMES, True)
-    with ControlPlane(feature_gates=gates, runtime_config={"scheduling.k8s.io/v1alpha2": True}) as plane:
+    with ControlPlane(feature_gates=gates, runtime_config={"scheduling.k8s.io/v1beta1": True}) as plane:
         yield plane
 
 
@@ -33,7 +33,7 @@ def plane(own_plane: ControlPlane) -> Iterator[ControlPlane]:
 def create_group(plane: ControlPlane, minimum: int, **spec: Any) -> None:
     plane.client.create(
         {
-            "apiVersion": "scheduling.k8s.io/v1alpha2",
+            "apiVersion": "scheduling.k8s.io/v1beta1",
             "kind": "PodGroup",
             "metadata": {"name": "g", "namespace": "default"},
             "spec": {"schedulingPolicy": {"gang": {"minCount": minimum}}, **spec},
@@ -49,7 +49,7 @@ def create_members(plane: ControlPlane, *numbers: int, **spec: Any) -> None:
 def condition(plane: ControlPlane) -> tuple[str, str, str]:
     group = plane.client.get(GROUP, "g")
     for each in group.get("status", {}).get("conditions", ()):
-        if each["type"] == "PodGroupScheduled":
+        if each["type"] == "PodGroupInitiallyScheduled":
             return each["status"], each["reason"], each["message"]
     return "", "", ""
 

@@ -11,7 +11,7 @@ from podium.kube import Pod
 from podium.plugins import load_registry
 from podium.whatif.applying import add_node
 from podium.whatif.catalog import Catalog, CatalogError, read_catalog
-from podium.whatif.placements import Placer
+from podium.whatif.placements import SandboxPlacer
 from podium.whatif.purchase import GAP, OPTIMAL, PurchaseRules, purchase
 from podium.whatif.sandbox import Sandbox
 from tests.podium.whatif.test_worked import sandbox as sample_sandbox
@@ -171,7 +171,7 @@ def by_brute_force(state: Sandbox, prices: Catalog, pods: list[Pod]) -> float | 
             with state.trying():
                 for number, each in enumerate(kinds):
                     add_node(state, each.node(f"{each.name}-{number}"), [])
-                placer = Placer(state)
+                placer = SandboxPlacer(state)
                 if all(each.fits for each in placer.place_all(placer.in_queue_order(pods))):
                     best = price
     return best

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from podium.config.load import default_config
 from podium.kube import Node, Pod, Taint
 from podium.plugins import load_registry
-from podium.whatif.placements import Placer
+from podium.whatif.placements import SandboxPlacer
 from podium.whatif.sandbox import Sandbox
 from tools.kit.builders import make_node, make_pod
 
@@ -102,13 +102,13 @@ def change_once(rng: random.Random, sandbox: Sandbox, number: int) -> None:
         case 5 if names:
             sandbox.set(random_pod(rng, f"q{number}", rng.choice(names)))
         case 6 if pending:
-            Placer(sandbox).place(rng.choice(pending))
+            SandboxPlacer(sandbox).place(rng.choice(pending))
         case 7 if pending and names:
             sandbox.nominate(rng.choice(pending), rng.choice(names))
         case _:
             pod = random_pod(rng, f"r{number}")
             sandbox.set(pod)
-            Placer(sandbox, closely=True).place(sandbox.cluster.objects.pending_pods.get(pod.key) or pod)
+            SandboxPlacer(sandbox, closely=True).place(sandbox.cluster.objects.pending_pods.get(pod.key) or pod)
 
 
 def tried_and_taken_back(seed: int) -> None:
@@ -118,7 +118,7 @@ def tried_and_taken_back(seed: int) -> None:
         sandbox.cluster.labels.column(column)
     warm = random_pod(rng, "warm")
     with sandbox.trying():
-        Placer(sandbox).place(warm)
+        SandboxPlacer(sandbox).place(warm)
     before = fingerprint(sandbox)
     depth = 0
     for number in range(rng.randrange(1, 12)):

@@ -25,8 +25,10 @@ from podium_lab.model_score import ModelScore
 from podium_lab.model_score.args import ModelScoreArgs
 from podium_lab.models.scorer_file import ScorerOrigin, onnx_of
 from podium_lab.models.set_scorer import initial_weights
+from podium_lab.simulator.run import RunResult
 from tests.podium.engine.schedulers import World
 from tests.podium_lab.model_score.servers import ModelServer
+from tests.podium_lab.simulator.scenarios import SMALL, run_one
 from tools.kit.builders import make_node, make_pod
 from tools.kit.effort import examples
 from tools.testbed.certificates import CertificateAuthority
@@ -418,3 +420,25 @@ def test_no_bytes_of_a_server_cost_a_pod(server: ModelServer) -> None:
 
 
 BINARY_HEAD = b"Inference-Header-Content-Length: 3\r\nContent-Length: %d\r\n"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_simulation_in_shadow_mode_is_that_of_mode_off_to_the_byte(server: ModelServer, seed: int) -> None:
+    def run(**args: Any) -> RunResult:
+        name = {"name": "ModelScore"}
+        profile = {
+            "plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [name]}},
+            "pluginConfig": [{**name, "args": {"url": server.url, "model": "m", "deadline": DEADLINE, **args}}],
+        }
+        return run_one(SMALL + f"profiles: {json.dumps([{'name': 'm', 'profile': profile}])}\n", seed=seed)
+
+    off, shadow, active = run(mode="off"), run(mode="shadow"), run()
+    assert server.inferences > 50
+    assert off.table.tobytes() == shadow.table.tobytes()
+    assert off.waits.tobytes() == shadow.waits.tobytes()
+    assert off.table.tobytes() != active.table.tobytes()
+    assert not shadow.not_reproducible
+    server.delay = 0.05
+    late = run(deadline="1ms")
+    assert "a deadline of 0.001 s passed" in late.not_reproducible[0]
+    assert any(note.startswith("this run is not reproducible") for note in late.notes)

@@ -25,7 +25,7 @@ MISTAKES = {
     "no nodes": (WORK, r"scenario\.yaml:1:1: .*nodes"),
     "two origins of nodes": (
         "nodes: {count: 1, file: a, allocatable: {cpu: 1}}\n" + WORK,
-        r"scenario\.yaml:1:1: nodes: expected exactly one of count, file, openb, hosts, got count, file",
+        r"scenario\.yaml:1:1: nodes: expected exactly one of count, file, openb, hosts, vmr2l, got count, file",
     ),
     "a node that offers nothing": (
         "nodes: {count: 1}\n" + WORK,

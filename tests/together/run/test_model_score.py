@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from podium_lab.models.schema import NODE
 from tests.podium.run.crowd import until
 from tests.podium_lab.model_score.servers import ModelServer
 from tools.testbed import Component, ControlPlane
+from tools.testbed.monitoring import Job, NodeExporter, PrometheusServer, Target
 from tools.testbed.objects import make_node, make_pod
 from tools.testbed.podium import podium_probe
 
@@ -42,6 +44,50 @@ def config(url: str, log: Path, **args: Any) -> dict[str, Any]:
             }
         ],
     }
+
+
+NODES = ("node-0", "node-1")
+FAR = '1000 * (0.05 + 0.45 * (0 * node_load1{node="node-0"} + 1) or 0.05 + 0 * node_load1{node="node-1"})'
+"""500 ms for the first node, 50 ms for the second: what exporters of this machine can't tell apart is made up."""
+
+
+@pytest.mark.usefixtures("prometheus_programs")
+def test_connections_and_latency_come_from_prometheus(
+    empty_control_plane: ControlPlane, server: ModelServer, tmp_path: Path
+) -> None:
+    """A model sees how many connections each node has, and a pod with a hard limit keeps off the far node."""
+    seen: list[Any] = []
+    server.score = lambda tensors: [seen.append(tensors["nodes"][0]), *([0.0] * tensors["mask"].shape[1])][1:]  # type: ignore[func-returns-value]
+    client = empty_control_plane.client
+    for name in NODES:
+        client.create(make_node(name, cpu="32"))
+    with NodeExporter(collectors=("netstat", "loadavg")) as exporter:
+        targets = [Target(exporter.address, {"node": name}) for name in NODES]
+        with PrometheusServer([Job("nodes", targets)]) as prometheus:
+            prometheus.poll("node_netstat_Tcp_CurrEstab and on (node) node_load1", lambda found: len(found) == 2)
+            source = {"address": prometheus.url, "refreshInterval": "1s", "maxAge": "60s"}
+            settings = config(server.url, tmp_path / "decisions.jsonl", source=source, policy="least-connections")
+            settings["profiles"][0]["plugins"]["multiPoint"]["enabled"].append({"name": "LatencyAware"})
+            latency = {"query": FAR, "freshFor": "60s", "source": source}
+            settings["profiles"][0]["pluginConfig"].append({"name": "LatencyAware", "args": latency})
+            podium = empty_control_plane.start_podium(settings)
+
+            def metrics_are_known() -> bool:
+                client.create(make_pod(f"any-{len(seen)}-{time.monotonic_ns()}", cpu="1m"))
+                return bool(seen) and bool((seen[-1][:, NODE.index("connections-known")] == 1).all())
+
+            until(metrics_are_known, "the model is given connections", podium)
+            for number in range(PODS):
+                pod = make_pod(f"near-{number}", cpu="1")
+                pod["metadata"]["annotations"] = {"podium.dev/latency-hard": "100ms"}
+                client.create(pod)
+
+            def places() -> list[str]:
+                near = [pod for pod in client.list("Pod") if pod["metadata"]["name"].startswith("near-")]
+                return [pod["spec"]["nodeName"] for pod in near if pod["spec"].get("nodeName")]
+
+            until(lambda: len(places()) == PODS, "the pods are bound", podium)
+            assert set(places()) == {"node-1"}
 
 
 class Cluster:

@@ -5,7 +5,6 @@ bound, and one that waits with the very message. A drain is carried out by kubec
 again; those without a node afterwards are those that Podium says find no place.
 """
 
-import json
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -14,28 +13,27 @@ from typing import Any
 
 import pytest
 
-from podium.config.load import default_config
-from podium.kube import decode_documents
-from podium.kube.admission import as_admitted
-from podium.kube.versions import find_rules
-from podium.plugins import load_registry
-from podium.whatif.capacity import CapacityAnswer, Template, capacity
 from podium.whatif.changes import Drain
 from podium.whatif.drain import BUDGET, NO_PLACE, DrainRules
 from podium.whatif.fit import FitAnswer, fit
-from podium.whatif.manifests import read_given, template_pod
-from podium.whatif.sandbox import Sandbox
+from tools.parity.capacity_clusters import (
+    CONTROLLERS,
+    all_settled,
+    app_of,
+    deployment,
+    node,
+    predicted,
+    refusal,
+    sandbox,
+    settled,
+    spec_of,
+    started,
+    without_pending,
+)
 from tools.testbed import ControlPlane
-from tools.testbed.build import MINOR
 
-REGISTRY = load_registry()
-KINDS = "nodes,pods,namespaces,services,replicasets,statefulsets,pdb,priorityclasses,pv,pvc,storageclasses"
-CONTROLLERS = ("deployment-controller", "replicaset-controller", "disruption-controller")
-ZONES = ("a", "b", "c")
 CLUSTERS = 30
 DRAINS = 20
-
-Object = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -45,130 +43,6 @@ def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     control_plane.start_scheduler({"percentageOfNodesToScore": 100})
     yield control_plane
     control_plane.stop_components()
-
-
-def sandbox(plane: ControlPlane) -> Sandbox:
-    """The cluster as Podium sees it in a dump."""
-    dump = plane.kubectl("get", KINDS, "-A", "-o", "json")
-    objects = as_admitted(decode_documents(dump, "dump.json").objects)
-    return Sandbox(objects, default_config(REGISTRY, find_rules(MINOR).rules), REGISTRY)
-
-
-def node(rng: random.Random, name: str) -> Object:
-    cpu, memory, slots = rng.choice((2, 4, 8)), rng.choice((4, 8, 16)), rng.choice((6, 20, 110))
-    resources = {"cpu": str(cpu), "memory": f"{memory}Gi", "pods": str(slots)}
-    labels = {
-        "kubernetes.io/hostname": name,
-        "topology.kubernetes.io/zone": rng.choice(ZONES),
-        "disk": rng.choice(("ssd", "hdd")),
-    }
-    taints = [{"key": "dedicated", "value": "x", "effect": "NoSchedule"}] if rng.random() < 0.15 else []
-    made: Object = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"taints": taints, "unschedulable": rng.random() < 0.1},
-        "status": {
-            "allocatable": resources,
-            "capacity": resources,
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
-    return made
-
-
-def spec_of(rng: random.Random, app: str) -> Object:
-    """A pod's specification with some of: affinity, spread, ports, selector, toleration."""
-    requests = {
-        "cpu": f"{rng.choice((250, 400, 500, 700, 1000))}m",
-        "memory": f"{rng.choice((256, 512, 1024, 1536))}Mi",
-    }
-    spec: Object = {
-        "terminationGracePeriodSeconds": 0,
-        "containers": [{"name": "c", "image": "app", "resources": {"requests": requests}}],
-    }
-    mine = {"matchLabels": {"app": app}}
-    if rng.random() < 0.25:
-        key = rng.choice(("kubernetes.io/hostname", "topology.kubernetes.io/zone"))
-        term = {"topologyKey": key, "labelSelector": mine}
-        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    if rng.random() < 0.3:
-        spec["topologySpreadConstraints"] = [
-            {
-                "maxSkew": rng.randrange(1, 3),
-                "topologyKey": rng.choice(("kubernetes.io/hostname", "topology.kubernetes.io/zone")),
-                "whenUnsatisfiable": "DoNotSchedule",
-                "labelSelector": mine,
-            }
-        ]
-    if rng.random() < 0.2:
-        spec["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 8080}]
-    if rng.random() < 0.3:
-        spec["nodeSelector"] = {"disk": "ssd"}
-    if rng.random() < 0.3:
-        spec["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
-    return spec
-
-
-def deployment(name: str, spec: Object, replicas: int) -> Object:
-    labels = {"app": name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": spec},
-        },
-    }
-
-
-def settled(plane: ControlPlane, app: str, number: int) -> list[Object]:
-    """The pods of a Deployment, once each is bound or refused."""
-
-    def done(pods: list[Object]) -> bool:
-        mine = [pod for pod in pods if pod["metadata"].get("labels", {}).get("app") == app]
-        return len(mine) == number and all(pod["spec"].get("nodeName") or refusal(pod) for pod in mine)
-
-    found = plane.client.poll("Pod", done, "default", timeout=60.0)
-    return [pod for pod in found if pod["metadata"].get("labels", {}).get("app") == app]
-
-
-def refusal(pod: Object) -> str:
-    conditions = pod.get("status", {}).get("conditions") or ()
-    return next(
-        (c.get("message", "") for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), ""
-    )
-
-
-def started(plane: ControlPlane, rng: random.Random, nodes: int, apps: int) -> None:
-    """Nodes, and Deployments that run on them."""
-    plane.wipe()
-    for number in range(nodes):
-        plane.client.create(node(rng, f"n{number}"))
-    for number in range(apps):
-        replicas = rng.randrange(1, 5)
-        plane.client.create(deployment(f"app{number}", spec_of(rng, f"app{number}"), replicas))
-        settled(plane, f"app{number}", replicas)
-
-
-def without_pending(plane: ControlPlane) -> None:
-    """Scale Deployments down to the pods that have a node."""
-    counts = Counter(app_of(pod) for pod in plane.client.list("Pod", "default") if pod["spec"].get("nodeName"))
-    for each in plane.client.list("Deployment", "default"):
-        name = each["metadata"]["name"]
-        plane.client.patch("Deployment", name, {"spec": {"replicas": counts[name]}})
-    plane.client.poll(
-        "Pod", lambda pods: len(pods) == counts.total() and all(pod["spec"].get("nodeName") for pod in pods), "default"
-    )
-
-
-def predicted(plane: ControlPlane, manifest: Object) -> CapacityAnswer:
-    given = read_given([(json.dumps(manifest), "deployment.json")])
-    state = sandbox(plane)
-    pod, others = template_pod(given, [], "the files")
-    return capacity(state, [Template(pod)], others=others)
 
 
 def test_a_deployment_of_one_more_ends_with_exactly_so_many_bound(plane: ControlPlane) -> None:
@@ -190,15 +64,6 @@ def test_a_deployment_of_one_more_ends_with_exactly_so_many_bound(plane: Control
         assert refusal(left) == answer.stop.message, seed
         exact += bound == answer.on
     assert exact >= CLUSTERS * 0.8, "the shares of nodes differ more often than ties explain"
-
-
-def all_settled(plane: ControlPlane, number: int) -> list[Object]:
-    """All pods, once there are so many, each bound or refused."""
-
-    def done(pods: list[Object]) -> bool:
-        return len(pods) == number and all(pod["spec"].get("nodeName") or refusal(pod) for pod in pods)
-
-    return plane.client.poll("Pod", done, "default", timeout=60.0)
 
 
 def answered(plane: ControlPlane, name: str, **rules: Any) -> FitAnswer:
@@ -293,7 +158,3 @@ def started_with_budgets(plane: ControlPlane) -> None:
         "default",
     )
     plane.client.patch("Node", "n1", {"spec": {"unschedulable": False}})
-
-
-def app_of(pod: Object) -> str:
-    return str(pod["metadata"]["labels"]["app"])

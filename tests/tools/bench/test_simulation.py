@@ -39,4 +39,4 @@ def test_a_scenario_that_is_not_there_is_one_sentence() -> None:
 
 def test_a_simulation_that_fails_says_why() -> None:
     with pytest.raises(SimulationFailedError, match="no profile"):
-        measure_scenario(SAMPLE, None, (), ["unknown"], [1], lambda _text, _done: None)
+        measure_scenario(SAMPLE, None, (), [("unknown", 1)], lambda _text, _done: None)

@@ -33,6 +33,7 @@ def test_podium_decides_as_kube_scheduler_does(index: int, empty_control_plane: 
     assert differing == []
 
 
+@pytest.mark.skipif(MINOR != "1.36", reason="groups are compared as 1.36 has them: KUBERNETES=1.36 make components")
 def test_podium_decides_about_pod_groups_as_kube_scheduler_does(testbed_programs: None) -> None:
     gates = dict.fromkeys(GATES, True)
     with ControlPlane(feature_gates=gates, runtime_config={"scheduling.k8s.io/v1alpha2": True}) as plane:

@@ -122,11 +122,11 @@ def test_admission_feature_gates_and_versions_can_be_chosen() -> None:
     with ControlPlane(
         priority_admission=True,
         feature_gates={"GenericWorkload": True},
-        runtime_config={"scheduling.k8s.io/v1alpha2": True},
+        runtime_config={"scheduling.k8s.io/v1beta1": True},
     ) as plane:
         with pytest.raises(ApiError, match="the integer value of priority"):
             plane.client.create(make_pod(priority=1234))
-        assert plane.client.resource("Workload").api_version == "scheduling.k8s.io/v1alpha2"
+        assert plane.client.resource("Workload").api_version == "scheduling.k8s.io/v1beta1"
         plane.start_scheduler().stop()
 
 

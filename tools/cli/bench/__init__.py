@@ -6,6 +6,7 @@ from podium.cli.commands import Commands
 from tools.cli.bench.cost import cost
 from tools.cli.bench.e2e import e2e
 from tools.cli.bench.embedded import embedded
+from tools.cli.bench.environment import environment
 from tools.cli.bench.extender import extender
 from tools.cli.bench.growth import growth
 from tools.cli.bench.model import model
@@ -26,5 +27,5 @@ def bench(context: typer.Context) -> None:
 
 
 app.command("scheduler-perf")(scheduler_perf)
-for command in (growth, cost, e2e, embedded, extender, model, simulate):
+for command in (growth, cost, e2e, embedded, environment, extender, model, simulate):
     app.command()(command)

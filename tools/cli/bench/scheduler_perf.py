@@ -1,6 +1,7 @@
 """Measures the workloads of scheduler_perf in process (`podium bench scheduler-perf`)."""
 
-from typing import Annotated
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +16,11 @@ from tools.cli.bench.measuring import (
     print_data,
     print_table,
 )
+from tools.cli.parts import MeasuringWorkersOption, UnitsOption, part_of
+
+if TYPE_CHECKING:
+    from tools.bench.runner import Measurement
+    from tools.bench.workload import Workload
 
 
 def scheduler_perf(
@@ -40,6 +46,8 @@ def scheduler_perf(
     output: OutputOption = Output.TABLE,
     compare: CompareOption = None,
     plugin: PluginOption = None,
+    workers: MeasuringWorkersOption = 1,
+    units: UnitsOption = None,
 ) -> None:
     """Run the workloads of scheduler_perf, Kubernetes' own scheduler benchmark, against the engine in process.
 
@@ -56,27 +64,29 @@ def scheduler_perf(
 
     printed = chosen_output(output, json)
     try:
-        chosen = select(workload or [])
+        chosen = part_of(select(workload or []), units)
         before = None if compare is None else load_run(*read_text(compare))
     except (UnknownWorkloadError, NotARunError) as error:
         raise InputError(str(error)) from None
     settings = checked_config(config, plugin)
-    measurements = []
-    failures = []
+    failures: list[str] = []
     with progress_bar(len(chosen), "workloads") as report:
-        for each in chosen:
+
+        def measured(each: "Workload") -> "Measurement | None":
             report(each.name, False)
             sized = each if nodes is None else each.at(nodes)
             try:
-                measurements.append(
-                    measure(
-                        request_for(sized, settings, plugin or ()),
-                        lambda phase, name=each.name: report(f"{name}: {phase}", False),  # type: ignore[misc]
-                    )
+                return measure(
+                    request_for(sized, settings, plugin or ()), lambda phase: report(f"{each.name}: {phase}", False)
                 )
             except WorkloadFailedError as error:
                 failures.append(str(error))
-            report(each.name, True)
+                return None
+            finally:
+                report(each.name, True)
+
+        with ThreadPoolExecutor(workers) as pool:  # each measures in a process of its own
+            measurements = [found for found in pool.map(measured, chosen) if found is not None]
     changes = None if before is None else compare_runs(before, SavedRun(measurements))
     if printed is not Output.TABLE:
         print_data(to_json(measurements, changes), printed)

@@ -7,6 +7,7 @@ import typer
 from podium.cli.console import progress_bar
 from podium.cli.options import Output, OutputOption, chosen_output
 from tools.cli.bench.measuring import failing, print_data, print_table
+from tools.cli.parts import MeasuringWorkersOption, UnitsOption, part_of
 
 
 def simulate(
@@ -31,6 +32,8 @@ def simulate(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print data instead of a table.")] = False,
     output: OutputOption = Output.TABLE,
+    workers: MeasuringWorkersOption = 1,
+    units: UnitsOption = None,
 ) -> None:
     """Measure simulations: seconds, placements per second of CPU time, and memory, of each run in its own process.
 
@@ -49,10 +52,9 @@ def simulate(
         else:
             chosen = None if profiles is None else profiles.split(",")
             jobs = plan(load(scenario, data, sets or ()), chosen, seeds).jobs
-            names = list(dict.fromkeys(job.contender.name for job in jobs))
-            numbers = list(dict.fromkeys(job.seed for job in jobs))
-            with progress_bar(len(jobs), "runs") as report:
-                found = measure_scenario(scenario, data, sets or (), names, numbers, report)
+            runs = part_of([(job.contender.name, job.seed) for job in jobs], units)
+            with progress_bar(len(runs), "runs") as report:
+                found = measure_scenario(scenario, data, sets or (), runs, report, workers)
     if printed is not Output.TABLE:
         print_data(to_json(found, None), printed)
     else:

@@ -8,7 +8,8 @@ first); what then happens to each follows from the whole group:
     unschedulable            nothing is held
     error                    nothing is held; the member that failed has its own error, the others the group's
 
-The PodGroup's condition PodGroupScheduled says which it was. It never goes back once it is True.
+The condition PodGroupInitiallyScheduled of the PodGroup (in 1.36: PodGroupScheduled) says which it was. It never goes
+back once it is True.
 
 Also asks the preemption plugin to make room for a whole PodGroup, with the gate WorkloadAwarePreemption on.
 """
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from podium.engine.scheduler import Scheduler
 
 
-POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
 CLEAR: Final = Nomination("")
 
 OnCondition = Callable[[PodGroup, Condition], None]
@@ -121,7 +121,7 @@ class PodGroupCycles:
             self._finish(runtime, member, tried, result, standing=attempt is not None)
             left.remove(member)
         self._timer.group_tried(popped, _result_of(result))
-        self._write_condition(key, result)
+        self._write_condition(key, result, runtime.handle.rules.pod_group_condition)
 
     def _preempt(
         self,
@@ -188,7 +188,7 @@ class PodGroupCycles:
         tried.waits = waits
         return True
 
-    def _write_condition(self, key: str, result: GroupResult) -> None:
+    def _write_condition(self, key: str, result: GroupResult, name: str) -> None:
         group = self._scheduler.cluster.objects.pod_groups.get(key)
         if group is None:
             return
@@ -198,7 +198,7 @@ class PodGroupCycles:
         else:
             state, message = "False", status.message
             reason = "Unschedulable" if status.rejected else "SchedulerError"
-        before = next((each for each in group.status.conditions if each.type == POD_GROUP_SCHEDULED), None)
+        before = next((each for each in group.status.conditions if each.type == name), None)
         if before is not None and before.status == "True" != state:
             return
         wanted = (state, reason, message, group.metadata.generation)
@@ -206,7 +206,7 @@ class PodGroupCycles:
             self._on_condition(
                 group,
                 Condition(
-                    type=POD_GROUP_SCHEDULED,
+                    type=name,
                     status=state,
                     reason=reason,
                     message=message,

@@ -59,6 +59,8 @@ class FoundRules(NamedTuple):
 
 
 _VERSION: Final = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.\d{1,9})?(\S*)", re.ASCII)
+_EMBEDDED: Final = "+podium"
+"""What `podium up` calls itself; it has the rules of its minor exactly."""
 _SUFFIX: Final = re.compile(r"[-+][0-9A-Za-z][0-9A-Za-z.+-]*|\+", re.ASCII)  # a server's minor may be "36+"
 
 
@@ -99,7 +101,7 @@ def find_rules(version: str) -> FoundRules:
         return FoundRules(NEWEST, warning)
     if name not in KNOWN:
         raise UnknownVersionError(f'Podium has no rules for Kubernetes "{version}": write one of {", ".join(KNOWN)}')
-    if suffix:
+    if suffix not in ("", _EMBEDDED):
         rules = KNOWN[name]
         return FoundRules(rules, f"{version} is not a release of Kubernetes itself: the rules of {rules} are used")
     return FoundRules(KNOWN[name])

@@ -36,8 +36,10 @@ class DeviceRules:
     fails the attempt; before, both fields were unknown."""
     taint_rules: bool = True
     """Taints of DeviceTaintRules count like those of a slice (gate DRADeviceTaintRules)."""
+    extended_resources: bool = True
+    """Device classes stand behind names of extended resources (gate DRAExtendedResource, on from 1.36)."""
 
 
 NEWEST = DeviceRules()
-BEFORE_1_37 = DeviceRules(**dict.fromkeys(DeviceRules.__dataclass_fields__, False))
-"""None of these rules: 1.35 and 1.36."""
+BEFORE_1_37 = DeviceRules(**(dict.fromkeys(DeviceRules.__dataclass_fields__, False) | {"extended_resources": True}))
+"""None of the rules that came with 1.37."""

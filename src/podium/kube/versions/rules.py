@@ -138,6 +138,8 @@ class VersionRules:
     declared_features: bool = True
     """The plugin NodeDeclaredFeatures is among the default ones."""
 
+    pod_group_condition: str = "PodGroupInitiallyScheduled"
+    """The condition that the scheduler writes into the status of a PodGroup."""
     devices: DeviceRules = DeviceRules()  # noqa: RUF009  it is frozen
     """How devices are allocated."""
 

@@ -126,4 +126,5 @@ RULES = replace(
     image_volumes=ImageVolumes.IGNORED,
     device_features=False,
     declared_features=False,
+    devices=replace(v1_36.RULES.devices, extended_resources=False),
 )

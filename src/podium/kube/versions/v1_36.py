@@ -145,6 +145,7 @@ RULES = VersionRules(
     resize_by_sums=False,
     empty_labels_reach_namespaces=True,
     bind_mount_options=False,
+    pod_group_condition="PodGroupScheduled",
     devices=BEFORE_1_37,
     budgets_stop_at_the_first_broken=False,
     taint_changes_wake_node_listeners=True,

@@ -26,7 +26,7 @@ from podium.kube.affinity import NodeSelector
 from podium.kube.devices import Device, DeviceAttribute, DeviceTaint, DeviceTaintRule, ResourceSlice
 from podium.kube.node import Node
 from podium.kube.selector import NodeTerms, compile_node_selector
-from podium.kube.versions.devices import BEFORE_1_37, DeviceRules
+from podium.kube.versions.devices import NEWEST, DeviceRules
 from podium.placement.devices.constraints import TypedValue, attribute_of, typed_value
 from podium.placement.devices.tally import DeviceID
 
@@ -238,7 +238,7 @@ class DeviceInventory:
         slices: Iterable[ResourceSlice],
         previous: DeviceInventory | None = None,
         *,
-        rules: DeviceRules = BEFORE_1_37,
+        rules: DeviceRules = NEWEST,
         taint_rules: Iterable[DeviceTaintRule] = (),
     ) -> None:
         self._rules = rules

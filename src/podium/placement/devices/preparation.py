@@ -21,7 +21,7 @@ from podium.kube.devices import (
     ResourceClaim,
 )
 from podium.kube.node import Node
-from podium.kube.versions.devices import BEFORE_1_37, DeviceRules
+from podium.kube.versions.devices import NEWEST, DeviceRules
 from podium.placement.devices.capacity import Consumption, consumption
 from podium.placement.devices.inventory import DevicePool, NodeDevices, OfferedDevice, PoolID, device_matches
 from podium.placement.devices.tally import DeviceID, DeviceTally
@@ -53,7 +53,7 @@ class PreparedRequest:
     parent: str = ""
     count: int = 0
     every: list[OfferedDevice] | None = None
-    rules: DeviceRules = BEFORE_1_37
+    rules: DeviceRules = NEWEST
     expired: Callable[[], bool] = never
     """Whether the time for a node is over: asked before selectors are evaluated and in their loops."""
     _selectable: dict[OfferedDevice, bool] = field(default_factory=dict)
@@ -177,7 +177,7 @@ class PreparedClaim:
 
     claim: ResourceClaim
     requests: list[list[PreparedRequest]]
-    rules: DeviceRules = BEFORE_1_37
+    rules: DeviceRules = NEWEST
 
     @property
     def constraints(self) -> tuple[DeviceConstraint, ...]:
@@ -202,7 +202,7 @@ def prepare(
     node: Node = NO_NODE,
     tally: DeviceTally = NOTHING_IN_USE,
     expired: Callable[[], bool] = never,
-    rules: DeviceRules = BEFORE_1_37,
+    rules: DeviceRules = NEWEST,
 ) -> list[PreparedClaim]:
     """The claims ready for the search; AllocationError where one cannot be.
 

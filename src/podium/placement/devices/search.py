@@ -26,7 +26,7 @@ from podium.kube.devices import (
 )
 from podium.kube.node import Node
 from podium.kube.toleration import tolerates
-from podium.kube.versions.devices import BEFORE_1_37, DeviceRules
+from podium.kube.versions.devices import NEWEST, DeviceRules
 from podium.placement.devices.capacity import ConsumedAmount
 from podium.placement.devices.constraints import ConstraintState
 from podium.placement.devices.counters import CounterBalance
@@ -68,7 +68,7 @@ def allocate(
     classes: Mapping[str, DeviceClass],
     tally: DeviceTally,
     *,
-    rules: DeviceRules = BEFORE_1_37,
+    rules: DeviceRules = NEWEST,
     expired: Callable[[], bool] = never,
     new_share: Callable[[], str] = _new_share,
 ) -> list[Allocation] | None:

@@ -8,6 +8,8 @@ the name of an extended resource.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from podium.cluster.journal import Journal
@@ -16,9 +18,13 @@ from podium.kube import DeviceClass, Pod, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.extended_resources import DEVICE_CLASS_PREFIX, is_for_extended_resources, owning_pods
 from podium.kube.meta import parse_time
-from podium.kube.versions.devices import BEFORE_1_37, DeviceRules
+from podium.kube.versions import Gate
+from podium.kube.versions.devices import NEWEST, DeviceRules
 from podium.placement.devices.inventory import DeviceInventory, PoolID
 from podium.placement.devices.tally import DeviceTally
+
+if TYPE_CHECKING:
+    from podium.framework import Handle
 
 
 class DeviceResourceNames:
@@ -73,7 +79,7 @@ def _made(each: DeviceClass) -> float:
 class DeviceUses:
     """The account of one cluster."""
 
-    def __init__(self, objects: Objects, rules: DeviceRules = BEFORE_1_37) -> None:
+    def __init__(self, objects: Objects, rules: DeviceRules = NEWEST) -> None:
         self.rules = rules
         self._slices = objects.resource_slices
         self._taint_rules = objects.device_taint_rules
@@ -91,7 +97,8 @@ class DeviceUses:
         """The extended resources that device classes stand behind."""
         self._claims = objects.resource_claims
         self._claims.follow(self._claim_changed)
-        self._classes.follow(self.resources.class_changed)
+        if rules.extended_resources:
+            self._classes.follow(self.resources.class_changed)
 
     @property
     def inventory(self) -> DeviceInventory:
@@ -163,7 +170,15 @@ class DeviceUses:
 _ACCOUNTS: WeakKeyDictionary[Objects, DeviceUses] = WeakKeyDictionary()
 
 
-def uses_of(objects: Objects, rules: DeviceRules = BEFORE_1_37) -> DeviceUses:
+def uses_in(handle: Handle) -> DeviceUses:
+    """The account of a plugin's cluster, with the rules of the minor that it decides as."""
+    rules = handle.rules.devices
+    if Gate.DEVICE_TAINT_RULES not in handle.gates:
+        rules = replace(rules, taint_rules=False)
+    return uses_of(handle.cluster.objects, rules)
+
+
+def uses_of(objects: Objects, rules: DeviceRules = NEWEST) -> DeviceUses:
     """The account of a cluster, made when it is first asked for, with the rules that are given then."""
     found = _ACCOUNTS.get(objects)
     if found is None:

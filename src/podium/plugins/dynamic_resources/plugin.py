@@ -42,7 +42,7 @@ from podium.kube.devices import Allocation
 from podium.kube.extended_resources import IN_MEMORY, DeviceNeeds
 from podium.placement.devices import AllocationError, InvalidPoolsError, allocate
 from podium.placement.devices.node_answers import CachedNodeAnswers, SearchTime
-from podium.placement.devices.uses import uses_of
+from podium.placement.devices.uses import uses_in
 from podium.plugins.dynamic_resources.args import DynamicResourcesArgs
 from podium.plugins.dynamic_resources.conditions import (
     TIMED_OUT,
@@ -85,7 +85,7 @@ class DynamicResources(Plugin):
     def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._claims = handle.cluster.objects.resource_claims
-        self._uses = uses_of(handle.cluster.objects)
+        self._uses = uses_in(handle)
         self._answers = CachedNodeAnswers(handle.cluster, self._uses)
         talks = handle.rules.device_post_filter_gives_reasons
         self._nothing_to_free = NOTHING_TO_FREE if talks else Status.unschedulable()

@@ -56,7 +56,7 @@ from podium.kube.requests import (
     score_requests,
 )
 from podium.placement.devices.totals import DeviceTotals
-from podium.placement.devices.uses import DeviceResourceNames, uses_of
+from podium.placement.devices.uses import DeviceResourceNames, uses_in
 from podium.placement.resource_usage import ResourceSpec, Weighed, columns_of, device_resources, usage_on, weigh
 from podium.placement.shape import Shape
 from podium.plugins.node_resources_fit.args import (
@@ -87,7 +87,7 @@ class NodeResourcesFit(Plugin):
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
         self._resources = args.scoring_strategy.resources
         self._strategy = _strategy(args.scoring_strategy)
-        uses = uses_of(handle.cluster.objects)
+        uses = uses_in(handle)
         self._devices = uses.resources
         self._totals = DeviceTotals(uses)
 

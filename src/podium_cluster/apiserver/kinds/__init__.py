@@ -20,6 +20,7 @@ from podium_cluster.apiserver.kinds.deployments import DEPLOYMENT
 from podium_cluster.apiserver.kinds.devices.device_classes import DEVICE_CLASS_RECORD
 from podium_cluster.apiserver.kinds.devices.resource_claims import CLAIM_TEMPLATE_RECORD, RESOURCE_CLAIM_RECORD
 from podium_cluster.apiserver.kinds.devices.resource_slices import RESOURCE_SLICE_RECORD
+from podium_cluster.apiserver.kinds.devices.taint_rules import DEVICE_TAINT_RULE_RECORD
 from podium_cluster.apiserver.kinds.endpoints import ENDPOINT_SLICE, ENDPOINTS
 from podium_cluster.apiserver.kinds.events import EVENT, EVENT_RECORD, EVENTS_GROUP_RECORD
 from podium_cluster.apiserver.kinds.jobs import JOB
@@ -110,6 +111,7 @@ _ALWAYS_SERVED: Final[tuple[KindRecord, ...]] = (
     RUNTIME_CLASS_RECORD,
     ENDPOINT_SLICE,
     DEVICE_CLASS_RECORD,
+    DEVICE_TAINT_RULE_RECORD,
     RESOURCE_CLAIM_RECORD,
     CLAIM_TEMPLATE_RECORD,
     RESOURCE_SLICE_RECORD,

@@ -90,6 +90,7 @@ CSI_DRIVER: Final = KindRecord(
                     "volumeLifecycleModes": ["Persistent"],
                     "requiresRepublish": False,
                     "seLinuxMount": False,
+                    "preventPodSchedulingIfMissing": False,
                 }
             }
         ),
@@ -98,8 +99,8 @@ CSI_DRIVER: Final = KindRecord(
     KindTable(_CSI_DRIVER, _csi_driver),
 )
 CSI_NODE: Final = KindRecord(
-    built_in_kind("storage.k8s.io/v1", "CSINode csinodes", cluster=True),
-    _RETURNED_AND_GUARDED,
+    built_in_kind("storage.k8s.io/v1", "CSINode csinodes", STATUS, cluster=True),
+    KindRules(returns_deleted=True, update_needs_version=True, empty_status={}),
     KindTable(_CSI_NODE, _csi_node),
 )
 CSI_STORAGE_CAPACITY: Final = KindRecord(

@@ -29,7 +29,6 @@ from podium_cluster.apiserver.validation.wording import Causes, Obj
 from podium_cluster.apiserver.write_context import WriteContext
 
 _CIDR_FIXED: Final = 'node updates may not change podCIDR except from "" to valid'
-_PROVIDER_FIXED: Final = 'node updates may not change providerID except from "" to valid'
 _COLUMNS: Final = (
     NAME,
     TableColumn("Status", "Whether the node is ready, and whether pods may be placed on it."),
@@ -119,9 +118,8 @@ def _check_status(new: Obj, old: Obj) -> Causes:
             if mine != theirs:
                 yield field_forbidden("spec.podCIDRs", _CIDR_FIXED)
     if before.get("providerID") and before["providerID"] != after.get("providerID", ""):
-        yield field_forbidden("spec.providerID", _PROVIDER_FIXED)
-    if "taints" in after:
-        yield from taints("metadata.taints", after["taints"])
+        verb = "modified" if after.get("providerID") else "cleared"
+        yield invalid_value("spec.providerID", None, f"field cannot be {verb} once set")
 
 
 def _amounts(obj: Obj) -> Causes:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from podium.kube.json_object import JsonObject
-from podium_cluster.apiserver.errors import field_forbidden, invalid_value, required
+from podium_cluster.apiserver.errors import field_forbidden, immutable, invalid_value, required
 from podium_cluster.apiserver.kind import SCALE, STATUS, Defaults, built_in_kind
 from podium_cluster.apiserver.kind_record import KindRecord, KindRules
 from podium_cluster.apiserver.kinds.pod_templates import selector_and_template
@@ -41,6 +41,7 @@ def _strategy_defaults(strategy: dict[str, Any]) -> None:
         strategy.setdefault("rollingUpdate", {})
     if strategy["type"] == "RollingUpdate" and "rollingUpdate" in strategy:
         strategy["rollingUpdate"].setdefault("partition", 0)
+        strategy["rollingUpdate"].setdefault("maxUnavailable", 1)
 
 
 def _check(obj: Obj) -> Causes:
@@ -65,7 +66,11 @@ def _check(obj: Obj) -> Causes:
 def _check_update(new: Obj, old: Obj) -> Causes:
     yield from _check(new)
     after, before = (_fixed_part(obj.get("spec") or {}) for obj in (new, old))
-    if after != before:
+    immutables = ("selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy")
+    for field in immutables:
+        if after.get(field) != before.get(field):
+            yield immutable(f"spec.{field}", after.get(field))
+    if {**after, **dict.fromkeys(immutables)} != {**before, **dict.fromkeys(immutables)}:
         yield field_forbidden("spec", _MAY_CHANGE)
 
 

@@ -8,11 +8,11 @@ from typing import Final
 from kubecel.names import qualified_name_errors
 from podium.kube.json_object import JsonObject
 from podium.kube.storage import is_default_class
-from podium_cluster.apiserver.errors import not_supported, required
+from podium_cluster.apiserver.errors import immutable, not_supported, required
 from podium_cluster.apiserver.kind import Defaults, built_in_kind
 from podium_cluster.apiserver.kind_record import KindRecord, KindRules
 from podium_cluster.apiserver.table_cells import AGE, NAME, Cells, KindTable, TableColumn, age
-from podium_cluster.apiserver.validation.wording import Causes, Obj, each, sorted_map, unchanged
+from podium_cluster.apiserver.validation.wording import Causes, Obj, each, sorted_map
 
 BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
 _COLUMNS: Final = (
@@ -50,9 +50,11 @@ def _check(obj: Obj) -> Causes:
 
 
 def _check_update(new: Obj, old: Obj) -> Causes:
-    yield from unchanged("parameters", sorted_map(new.get("parameters")), sorted_map(old.get("parameters")))
+    if sorted_map(new.get("parameters")) != sorted_map(old.get("parameters")):
+        yield immutable("parameters", None)
     for name in ("provisioner", "reclaimPolicy", "volumeBindingMode"):
-        yield from unchanged(name, new.get(name), old.get(name))
+        if new.get(name) != old.get(name):
+            yield immutable(name, None)
 
 
 def _cells(obj: JsonObject, now: datetime) -> Cells:

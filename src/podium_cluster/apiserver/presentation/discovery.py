@@ -21,12 +21,12 @@ from podium_cluster.apiserver.presentation.openapi import OpenApi
 
 VERSION: Final = {
     "major": "1",
-    "minor": "36",
+    "minor": "37",
     "emulationMajor": "1",
-    "emulationMinor": "36",
+    "emulationMinor": "37",
     "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.4+podium",
+    "minCompatibilityMinor": "36",
+    "gitVersion": "v1.37.1+podium",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",

@@ -46,9 +46,10 @@ def update_causes(new: JsonObject, old: JsonObject, kind: Kind, name_errors: Nam
     if not changed and not common:
         return common
     owned = ("metadata.labels", "metadata.annotations", "metadata.ownerReferences")
-    repeated = [*changed, *(cause for cause in common if cause.field.startswith(owned))]
+    repeated = [*(cause for cause in common if cause.field.startswith(owned))]
     return (
         [cause for cause in common if not _FINALIZER_INDEX.match(cause.field)]
+        + changed
         + repeated * 2
         + [cause for cause in common if _FINALIZER_INDEX.match(cause.field)]
     )
@@ -121,12 +122,10 @@ def annotation_causes(annotations: dict[str, str], path: str) -> Iterable[Cause]
 def _owner_causes(owners: list[dict[str, Any]]) -> Iterable[Cause]:
     path = "metadata.ownerReferences"
     controller = ""
-    for owner in owners:
-        if not owner.get("apiVersion"):
-            yield invalid_value(f"{path}.apiVersion", "", "version must not be empty")
-        for field in ("kind", "name", "uid"):
+    for at, owner in enumerate(owners):
+        for field in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(field):
-                yield invalid_value(f"{path}.{field}", "", "must not be empty")
+                yield required(f"{path}[{at}].{field}", "must not be empty")
         if owner.get("apiVersion") == "v1" and owner.get("kind") == "Event":
             yield invalid_value(path, owner, "/v1, Kind=Event is disallowed from being an owner")
         if owner.get("controller"):

@@ -21,7 +21,7 @@ def check_update(kind: Kind, rules: KindRules, old: Stored, metadata: JsonObject
     """For an update or a patch: the uid and the resourceVersion of the new metadata are those stored."""
     if (uid := metadata.get("uid")) and uid != old.uid:
         if options.is_patch:
-            raise invalid(kind, old.name, 2 * [immutable("metadata.uid", uid)])
+            raise invalid(kind, old.name, [immutable("metadata.uid", uid)])
         raise precondition_failed(kind, old, uid, "")
     version = metadata.get("resourceVersion")
     if version and version != "0":

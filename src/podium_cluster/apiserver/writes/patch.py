@@ -126,7 +126,7 @@ def _now(clock: Clock) -> datetime:
 
 def json_operations(body: Any) -> list[dict[str, Any]]:
     """The operations of a JSON patch."""
-    found = _json(body, "error decoding patch: ")
+    found = _json(body)
     if found is None:
         return []
     if not isinstance(found, list):
@@ -139,7 +139,7 @@ def json_operations(body: Any) -> list[dict[str, Any]]:
 
 def merge_document(body: Any) -> dict[str, Any]:
     """A JSON merge patch."""
-    found = _json(body, "error decoding patch: ")
+    found = _json(body)
     if found is None:
         raise bad_request("Invalid JSON Patch")
     if not isinstance(found, dict):
@@ -149,7 +149,7 @@ def merge_document(body: Any) -> dict[str, Any]:
 
 def strategic_document(body: Any) -> dict[str, Any]:
     """A strategic merge patch."""
-    found = _json(body, "")
+    found = _json(body)
     if found is not None and not isinstance(found, dict):
         raise bad_request(_mismatch(found, _MAP))
     return found or {}
@@ -171,13 +171,13 @@ def applied_configuration(body: Any) -> dict[str, Any]:
     return found or {}
 
 
-def _json(body: Any, prefix: str) -> Any:
+def _json(body: Any) -> Any:
     if not isinstance(body, bytes):
         return body
     try:
         return read_body(body)
-    except BodyError as error:
-        raise bad_request(f"{prefix}{error}") from None
+    except BodyError:
+        raise bad_request("invalid JSON patch") from None
 
 
 def _mismatch(value: Any, expected: str) -> str:

@@ -235,7 +235,7 @@ def test_an_error_of_one_member_fails_all() -> None:
 
 
 def test_a_condition_that_is_true_stays_so() -> None:
-    done = {"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled", "observedGeneration": 1}
+    done = {"type": "PodGroupInitiallyScheduled", "status": "True", "reason": "Scheduled", "observedGeneration": 1}
     world = PodGroupWorld(nodes=[node(cpu=1)])
     world.add(pod_group(minimum=2, conditions=[done]), *group_members(2))
     world.try_next()

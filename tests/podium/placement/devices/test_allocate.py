@@ -9,6 +9,7 @@ from podium.kube.decode import decode_json
 from podium.kube.devices import DeviceClass, ResourceClaim
 from podium.kube.meta import ObjectMeta
 from podium.kube.node import Node
+from podium.kube.versions.devices import BEFORE_1_37
 from podium.placement.devices import DeviceInventory, DeviceTally, allocate
 from podium.placement.devices.search import _Search
 from tests.podium.placement.devices.worlds import (
@@ -140,7 +141,9 @@ def test_constraints_hold_between_devices() -> None:  # A11, A13, A14
     pairs = slice_("s", numbered("d1", 1), numbered("d2", 1), numbered("d3", 2))
     assert devices_of(pairs, claims=[claim(request("a"), request("b"), **DISTINCT)]) == ["a=d1", "b=d3"]
     neighbours = slice_("s", numbered("d1", 1), numbered("d2", 2), numbered("d3", 1))
-    assert devices_of(neighbours, claims=[claim(request(count=3), **DISTINCT)]) == ["r=d1", "r=d2", "r=d3"]
+    three_distinct = [claim(request(count=3), **DISTINCT)]
+    assert devices_of(neighbours, claims=three_distinct) is None
+    assert devices_of(neighbours, claims=three_distinct, rules=BEFORE_1_37) == ["r=d1", "r=d2", "r=d3"]
     same = slice_("s", numbered("d1", 1), numbered("d2", 1))
     assert devices_of(same, claims=[claim(request(count=2), **DISTINCT)]) is None
 
@@ -151,8 +154,10 @@ def test_a_device_that_a_later_constraint_keeps_out_makes_an_earlier_distinct_on
 
     same_m, other_s = {"matchAttribute": f"{DRIVER}/m"}, {"distinctAttribute": f"{DRIVER}/s"}
     offered = slice_("s", typed("d1", 2, "x"), typed("d2", 3, "w"), typed("d3", 2, "x"))
-    # kube-scheduler's own habit: trying d2 loses that x was taken, where the distinct constraint comes first.
-    assert devices_of(offered, claims=[claim(request(count=2), constraints=[other_s, same_m])]) == ["r=d1", "r=d3"]
+    # A habit before 1.37: trying d2 loses that x was taken, where the distinct constraint comes first.
+    distinct_first = [claim(request(count=2), constraints=[other_s, same_m])]
+    assert devices_of(offered, claims=distinct_first, rules=BEFORE_1_37) == ["r=d1", "r=d3"]
+    assert devices_of(offered, claims=distinct_first) is None
     assert devices_of(offered, claims=[claim(request(count=2), constraints=[same_m, other_s])]) is None
 
 
@@ -183,8 +188,9 @@ def test_all_devices_are_all_or_none() -> None:  # A17
 
 
 def test_a_claim_has_at_most_32_devices() -> None:  # A18
-    found = devices_of(PLAIN, claims=[claim(request("a", count=20), request("b", count=13))])
-    assert found == "claim ns/cl: number of requested devices 33 exceeds the claim limit of 32"
+    claims = [claim(request("a", count=20), request("b", count=13))]
+    of_claim = "claim ns/cl: number of requested devices 33 exceeds the claim limit of 32"
+    assert devices_of(PLAIN, claims=claims, rules=BEFORE_1_37) == of_claim
 
 
 def test_taints_exclude_unless_they_are_tolerated() -> None:  # A19
@@ -278,7 +284,7 @@ def test_configurations_of_classes_come_before_those_of_the_claim() -> None:  # 
     alternatives = [{"name": "x", **ask(deviceClassName="k2")}, {"name": "y", **ask(deviceClassName="k1")}]
     requests = [request("a", deviceClassName="k1"), request("b", firstAvailable=alternatives)]
     of_claim = [config, *({**config, "requests": names} for names in (["b/y"], ["b/x"], ["a", "b"]))]
-    found = World([PLAIN], [claim(*requests, config=of_claim)], classes).allocate()
+    found = World([PLAIN], [claim(*requests, config=of_claim)], classes, rules=BEFORE_1_37).allocate()
     assert isinstance(found, list)
     written = [(each["source"], each.get("requests", [])) for each in found[0]["devices"]["config"]]
     assert written == [
@@ -294,7 +300,7 @@ def test_errors_of_selectors_end_the_attempt_only_where_they_are_met() -> None: 
     wanting_m = claim(request(selectors=selectors(f"{M} == 1")))
     without, with_m = device("d2"), numbered("d1", 1)
     error = "claim ns/cl: selector #0: CEL runtime error: no such key: m"
-    assert devices_of(slice_("s", without, with_m), claims=[wanting_m]) == error
+    assert devices_of(slice_("s", without, with_m), claims=[wanting_m], rules=BEFORE_1_37) == error
     assert devices_of(slice_("s", without, with_m), claims=[wanting_m], in_use=[used("d2")]) == ["r=d1"]
     assert devices_of(slice_("s", with_m, without), claims=[wanting_m]) == ["r=d1"]
 

@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 
 from podium.kube.decode import decode_json
-from podium.kube.devices import DeviceClass, ResourceClaim, ResourceSlice
+from podium.kube.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from podium.kube.node import Node
+from podium.kube.versions.devices import NEWEST, DeviceRules
 from podium.placement.devices import AllocationError, DeviceInventory, DeviceTally, InvalidPoolsError, allocate
 
 Obj = dict[str, Any]
@@ -87,7 +88,11 @@ class World:
         in_use: list[Obj] | None = None,
         labels: dict[str, str] | None = None,
         node: str = "n1",
+        rules: DeviceRules = NEWEST,
+        taint_rules: list[Obj] | None = None,
     ) -> None:
+        self.rules = rules
+        self.taint_rules = taint_rules or []
         self.slices = slices
         self.claims = claims
         self.classes = classes if classes is not None else [device_class()]
@@ -103,10 +108,15 @@ class World:
             tally.add(allocation)
         node = _typed(Node, self.node)
         classes = {each["metadata"]["name"]: _typed(DeviceClass, each) for each in self.classes}
-        inventory = DeviceInventory([_typed(ResourceSlice, each) for each in self.slices])
+        inventory = DeviceInventory(
+            [_typed(ResourceSlice, each) for each in self.slices],
+            rules=self.rules,
+            taint_rules=[_typed(DeviceTaintRule, each) for each in self.taint_rules],
+        )
         claims = [_typed(ResourceClaim, each) for each in self.claims]
         try:
-            found = allocate(node, inventory.pools(node), claims, classes, tally, new_share=lambda: "share")
+            pools = inventory.pools(node)
+            found = allocate(node, pools, claims, classes, tally, rules=self.rules, new_share=lambda: "share")
         except (AllocationError, InvalidPoolsError) as error:
             return str(error)
         return None if found is None else msgspec.json.decode(msgspec.json.encode(found), type=list[Obj])

@@ -73,7 +73,10 @@ def test_a_class_that_does_not_exist_is_named() -> None:  # S2
 def test_a_selector_that_fails_fails_the_attempt() -> None:  # S3
     made = world(claim("a7", request(selectors=selectors(f"{A}.nope == 1"))), slice_of("s", device("d1")))
     made.attempt(pod("p1", "a7"))
-    problem = "claim default/a7: selector #0: CEL runtime error: no such key: nope"
+    problem = (
+        "claim default/a7: selector #0 on device drv.example.com/s/d1: CEL runtime error: no such key: nope. consider "
+        "using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
+    )
     assert made.message == f'running "DynamicResources" filter plugin: {problem}'
     assert made.failures[-1].reason == "SchedulerError"
 

@@ -210,7 +210,7 @@ def test_what_a_claim_was_given_can_be_taken_away_but_not_changed(api: Session) 
     changed = {**given(result(device="e")), "reservedFor": [USER]}
     refused = api.put(f"{CLAIMS}/c/status", {**made, "status": changed}, note=False)
     assert refused.code == 422
-    assert refused.body["message"].endswith(": field is immutable")
+    assert refused.body["message"].endswith(": field cannot be modified once set")
     assert api.put(f"{CLAIMS}/c/status", {**made, "status": {"reservedFor": [USER]}}).code == 422
     without = api.put(f"{CLAIMS}/c/status", {**made, "status": {"devices": [reported()]}})
     assert without.body["status"] == {}

@@ -11,6 +11,7 @@ LEFT_OUT_GROUPS: Final = {
     "autoscaling",
     "certificates.k8s.io",
     "flowcontrol.apiserver.k8s.io",
+    "storagemigration.k8s.io",
 }
 LEFT_OUT: Final = {
     *("componentstatuses", "nodes/proxy", "services/proxy", "serviceaccounts/token"),

@@ -156,7 +156,7 @@ def test_a_client_that_leaves_ends_its_watch(server: EmbeddedServer) -> None:
 
 def test_questions_about_the_server_are_answered(server: EmbeddedServer) -> None:
     assert ask(server, "GET", "/readyz").body == b"ok"
-    assert ask(server, "GET", "/version").json["minor"] == "36"
+    assert ask(server, "GET", "/version").json["minor"] == "37"
     groups = {group["name"] for group in ask(server, "GET", "/apis").json["groups"]}
     assert {"apps", "batch", "storage.k8s.io"} <= groups
     pods = [entry["name"] for entry in ask(server, "GET", "/api/v1").json["resources"] if "pods" in entry["name"]]

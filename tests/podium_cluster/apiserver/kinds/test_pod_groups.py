@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from podium.framework import ManualClock
@@ -13,11 +15,12 @@ from podium.kube.nulls import without_null_fields
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.kinds import WORKLOAD_KINDS, built_in
+from podium_cluster.apiserver.store.database import Database, Row
 from tools.testbed.apiclient import ApiError
 from tools.testbed.cluster import ControlPlane
 
-VERSION = "scheduling.k8s.io/v1alpha2"
-GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
+VERSION = "scheduling.k8s.io/v1beta1"
+GATES = ("GenericWorkload", "TopologyAwareWorkloadScheduling")
 GANG = {"schedulingPolicy": {"gang": {"minCount": 2}}}
 
 
@@ -30,8 +33,7 @@ def keyed(*keys: str) -> dict[str, Any]:
 
 
 def from_template(workload: str, template: str) -> dict[str, Any]:
-    named = {"workloadName": workload, "podGroupTemplateName": template}
-    return {**GANG, "podGroupTemplateRef": {"workload": named}}
+    return {**GANG, "workloadRef": {"workloadName": workload, "templateName": template}}
 
 
 def templates(*names: str) -> dict[str, Any]:
@@ -53,14 +55,17 @@ CASES = [
     made("two-keys", keyed("a", "b")),
     made("bad-key", keyed("a b")),
     made("empty-key", keyed("")),
-    made("mode", {**GANG, "disruptionMode": "PodGroup"}),
-    made("bad-mode", {**GANG, "disruptionMode": "Foo"}),
+    made("mode", {**GANG, "disruptionMode": {"all": {}}}),
+    made("no-mode", {**GANG, "disruptionMode": {}}),
+    made("two-modes", {**GANG, "disruptionMode": {"all": {}, "single": {}}}),
     made("priority", {**GANG, "priority": 5}),
     made("no-class", {**GANG, "priorityClassName": "nope"}),
     made("system-class", {**GANG, "priorityClassName": "system-node-critical"}),
     made("no-workload", from_template("x", "t")),
     made("template", from_template("w", "t")),
     made("no-template", from_template("w", "x")),
+    made("unnamed-workload", from_template("", "")),
+    made("bad-workload", from_template("A b", "C d")),
 ]
 
 Create = Callable[[dict[str, Any]], dict[str, Any]]
@@ -97,3 +102,33 @@ def _answer(create: Create, obj: dict[str, Any]) -> Any:
 def test_nothing_is_served_without_the_gate() -> None:
     api = EmbeddedApi(clock=ManualClock(0.0), rng=random.Random(0))
     assert api.kinds.by_kind(VERSION, "PodGroup") is None
+
+
+def test_a_group_of_an_older_data_file_is_read_as_the_version_that_is_served(tmp_path: Path) -> None:
+    condition = {"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled"}
+    old: dict[str, Any] = {
+        "kind": "PodGroup",
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "metadata": {"name": "g", "namespace": "default", "uid": "u", "resourceVersion": "3"},
+        "spec": {
+            **GANG,
+            "disruptionMode": "PodGroup",
+            "podGroupTemplateRef": {"workload": {"workloadName": "w", "podGroupTemplateName": "t"}},
+        },
+        "status": {"conditions": [condition]},
+    }
+    written = Database(tmp_path / "data")
+    written._put(
+        ("podgroups.scheduling.k8s.io", "default", "g"), Row(old["apiVersion"], "PodGroup", msgspec.json.encode(old))
+    )
+    written.close()
+    clock, rng = ManualClock(1_800_000_000.0), random.Random(0)
+    api = EmbeddedApi(clock=clock, rng=rng, gated_kinds=WORKLOAD_KINDS, database=Database(tmp_path / "data"))
+    found = api.get(built_in(VERSION, "PodGroup"), "default", "g")
+    assert found["apiVersion"] == VERSION
+    assert found["spec"] == {
+        **GANG,
+        "disruptionMode": {"all": {}},
+        "workloadRef": {"workloadName": "w", "templateName": "t"},
+    }
+    assert found["status"]["conditions"] == [{**condition, "type": "PodGroupInitiallyScheduled"}]

@@ -17,13 +17,10 @@ from kubecel.structured_values import same_json
 from podium_cluster.apiserver.errors import (
     duplicate,
     field_forbidden,
-    immutable,
     invalid_value,
     not_supported,
     required,
-    shown,
 )
-from podium_cluster.apiserver.kinds.devices import internal_form
 from podium_cluster.apiserver.kinds.devices.kinds import RESOURCE_CLAIM
 from podium_cluster.apiserver.kinds.devices.parts import (
     MOST,
@@ -46,12 +43,7 @@ from podium_cluster.apiserver.validation.wording import Causes, Obj, dns_label, 
 _MOST_USERS, _MOST_CONDITIONS = 256, 8
 _WITHOUT_DEVICES: Final = "may not be specified when `allocated` is not set"
 _GOING: Final = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
-_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-_HEXADECIMAL: Final = re.compile(r"[0-9a-f]{32}", re.IGNORECASE)
-_NOT_NORMAL: Final = (
-    "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal "
-    "characters"
-)
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SOURCES: Final = ("FromClaim", "FromClass")
 _INTERFACE_LENGTH, _HARDWARE_LENGTH, _MOST_ADDRESSES = 256, 128, 16
 _STATUSES: Final = ("False", "True", "Unknown")
@@ -69,7 +61,7 @@ _LEADING_ZEROS: Final = re.compile(r"(?<![0-9A-Fa-f])0+(?=[0-9A-Fa-f])")
 def resource_claim_status(new: Obj, old: Obj) -> Causes:
     status, before = new.get("status") or {}, old.get("status") or {}
     allocation, users = status.get("allocation"), status.get("reservedFor") or []
-    yield from distinct("status.reservedFor", users, _MOST_USERS, _user, lambda user: user.get("uid", ""))
+    yield from distinct("status.reservedFor", users, _MOST_USERS, _user, lambda user: user.get("uid", ""), _shown_user)
     yield from _devices(status.get("devices") or [], allocation)
     if users and allocation is None:
         yield field_forbidden("status.reservedFor", _WITHOUT_DEVICES)
@@ -79,10 +71,14 @@ def resource_claim_status(new: Obj, old: Obj) -> Causes:
             yield field_forbidden("status.reservedFor", _GOING)
     if allocation is not None and before.get("allocation") is not None:
         if _changed(allocation, before["allocation"]):
-            yield immutable("status.allocation", internal_form.allocation(allocation))
+            yield invalid_value("status.allocation", None, "field cannot be modified once set")
     elif allocation is not None:
         names = request_names((new.get("spec") or {}).get("devices") or {})
         yield from _allocation("status.allocation", allocation, names)
+
+
+def _shown_user(user: Obj) -> Obj:
+    return {field: user[field] for field in ("apiGroup", "resource", "name", "uid") if user.get(field)}
 
 
 def _changed(allocation: Obj, before: Obj) -> bool:
@@ -149,7 +145,7 @@ def _allocation(path: str, allocation: Obj, names: Collection[str]) -> Causes:
 def _result(path: str, result: Obj, names: Collection[str]) -> Causes:
     yield from request_reference(f"{path}.request", result.get("request", ""), names)
     yield from driver(f"{path}.driver", result.get("driver", ""))
-    yield from pool_name(f"{path}.pool", result.get("pool", ""))
+    yield from pool_name(f"{path}.pool", result.get("pool", ""), counted=True)
     yield from dns_label(f"{path}.device", result.get("device", ""))
     yield from binding_conditions(path, result)
     yield from _share(f"{path}.shareID", result.get("shareID"))
@@ -158,25 +154,8 @@ def _result(path: str, result: Obj, names: Collection[str]) -> Causes:
 def _share(path: str, share: str | None) -> Causes:
     if share is None:
         return
-    if problem := _not_uuid(share):
-        yield invalid_value(path, share, f"error validating uid: {problem}")
-    elif len(share) != 36 or share != share.lower():
-        yield invalid_value(path, share, _NOT_NORMAL)
-
-
-def _not_uuid(text: str) -> str:
-    """Why the text is none of the forms of a UUID; "" where it is one."""
-    length = len(text.encode())
-    if length == 32:
-        return "" if _HEXADECIMAL.fullmatch(text) else "invalid UUID format"
-    if length == 45 and text[:9].lower() != "urn:uuid:":
-        return f"invalid urn prefix: {shown(text[:9])}"
-    if length == 38 and not (text.startswith("{") and text.endswith("}")):
-        return "invalid bracketed UUID format"
-    if length not in (36, 38, 45):
-        return f"invalid UUID length: {length}"
-    inner = {36: text, 38: text[1:-1], 45: text[9:]}[length]
-    return "" if _UUID.fullmatch(inner) else "invalid UUID format"
+    if not _UUID.fullmatch(share):
+        yield invalid_value(path, share, "must be a lowercase UUID in 8-4-4-4-12 format")
 
 
 def _config(path: str, config: Obj, names: Collection[str]) -> Causes:
@@ -195,7 +174,7 @@ def _conditions(path: str, given: Sequence[dict[str, Any]]) -> Causes:
     for at, condition in enumerate(given):
         kind = condition.get("type", "")
         if kind in seen:
-            yield duplicate(f"{path}[{at}].type", kind)
+            yield duplicate(f"{path}[{at}]", kind)
         seen.add(kind)
         yield from _condition(f"{path}[{at}]", condition)
 

@@ -20,7 +20,10 @@ def _check(obj: Obj) -> Causes:
     yield from items("spec.selectors", spec.get("selectors"), MOST, selector)
     yield from items("spec.config", spec.get("config"), MOST, configuration)
     name = spec.get("extendedResourceName")
-    if name is not None and not is_extended(name):
+    if name is not None and "/" not in name:
+        detail = "a name must be a domain-prefixed path, such as 'example.com/my-prop'"
+        yield invalid_value("spec.extendedResourceName", name, detail)
+    elif name is not None and not is_extended(name):
         yield invalid_value("spec.extendedResourceName", name, "must be a valid extended resource name")
 
 

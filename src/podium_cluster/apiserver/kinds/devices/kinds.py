@@ -14,7 +14,7 @@ def _request_defaults(request: dict[str, Any]) -> None:
 
 def _slice_values(obj: dict[str, Any]) -> FieldValues:
     spec = obj.get("spec") or {}
-    return (spec.get("driver", ""), spec.get("nodeName", ""))
+    return (spec.get("driver", ""), spec.get("nodeName", ""), (spec.get("pool") or {}).get("name", ""))
 
 
 _CLAIM_DEFAULTS: Final = Defaults(
@@ -25,6 +25,7 @@ _CLAIM_DEFAULTS: Final = Defaults(
     {"resource.v1.ExactDeviceRequest": _request_defaults, "resource.v1.DeviceSubRequest": _request_defaults},
 )
 DEVICE_CLASS: Final = built_in_kind("resource.k8s.io/v1", "DeviceClass deviceclasses", cluster=True)
+DEVICE_TAINT_RULE: Final = built_in_kind("resource.k8s.io/v1", "DeviceTaintRule devicetaintrules", STATUS, cluster=True)
 RESOURCE_CLAIM: Final = built_in_kind(
     "resource.k8s.io/v1", "ResourceClaim resourceclaims", STATUS, defaults=_CLAIM_DEFAULTS
 )
@@ -35,5 +36,5 @@ RESOURCE_SLICE: Final = built_in_kind(
     "resource.k8s.io/v1",
     "ResourceSlice resourceslices",
     cluster=True,
-    fields=Fields(("spec.driver", "spec.nodeName"), _slice_values),
+    fields=Fields(("spec.driver", "spec.nodeName", "spec.pool.name"), _slice_values),
 )

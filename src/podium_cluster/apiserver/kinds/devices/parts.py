@@ -15,7 +15,6 @@ from podium_cluster.apiserver.validation.wording import (
     Causes,
     Obj,
     dns_label,
-    dns_subdomain,
     each,
     label_name,
     too_long,
@@ -48,41 +47,63 @@ def items(path: str, given: Sequence[Any] | None, most: int, check: Check) -> Ca
         yield from check(f"{path}[{at}]", item)
 
 
-def distinct(path: str, given: Sequence[Any] | None, most: int, check: Check, key: Callable[[Any], Any]) -> Causes:
-    """As `items`, and no two entries have one key."""
+def distinct(
+    path: str,
+    given: Sequence[Any] | None,
+    most: int,
+    check: Check,
+    key: Callable[[Any], Any],
+    shown: Callable[[Any], Any] | None = None,
+) -> Causes:
+    """As `items`, and no two entries have one key; of an entry that repeats one, `shown` says what is printed."""
     yield from items(path, given, most, check)
     if len(given or ()) <= most:
-        yield from repeated(path, list(map(key, given or ())))
+        yield from repeated(path, list(map(key, given or ())), list(map(shown or key, given or ())))
 
 
-def repeated(path: str, keys: Sequence[Any]) -> Causes:
+def repeated(path: str, keys: Sequence[Any], shown: Sequence[Any] = ()) -> Causes:
     seen: list[Any] | set[Any] = set() if all(isinstance(key, str) for key in keys) else []
     for at, key in enumerate(keys):
         if key in seen:
-            yield duplicate(f"{path}[{at}]", key)
+            yield duplicate(f"{path}[{at}]", shown[at] if shown else key)
         elif isinstance(seen, set):
             seen.add(key)
         else:
             seen.append(key)
 
 
-def driver(path: str, name: str) -> Causes:
+def driver(path: str, name: str, *, caseless: bool = False) -> Causes:
     if not name:
         yield required(path)
         return
     if len(name.encode()) > _DRIVER_LENGTH:
         yield too_long(path, _DRIVER_LENGTH)
-    yield from each(path, name, dns_subdomain_errors(name.lower()))
+    yield from each(
+        path, name, (_caseless(error) if caseless else error for error in dns_subdomain_errors(name.lower()))
+    )
 
 
-def pool_name(path: str, name: str) -> Causes:
+def _caseless(error: str) -> str:
+    """The complaint about a name that may have capital letters."""
+    return (
+        error.replace("a lowercase RFC 1123", "an RFC 1123")
+        .replace("lower case alphanumeric", "alphanumeric")
+        .replace("'example.com'", "'Example.com'")
+    )
+
+
+def pool_name(path: str, name: str, *, counted: bool = False) -> Causes:
     if not name:
         yield required(path)
         return
     if len(name.encode()) > _POOL_LENGTH:
         yield too_long(path, _POOL_LENGTH)
-    for part in name.split("/"):
-        yield from dns_subdomain(path, part)
+    for number, part in enumerate(name.split("/")):
+        segment = f"segment {number}: " if counted else ""
+        if counted and not part:
+            yield invalid_value(path, name, f"{segment}must not be empty")
+        else:
+            yield from each(path, part, (f"{segment}{error}" for error in dns_subdomain_errors(part)))
 
 
 def qualified(path: str, name: str) -> Causes:
@@ -168,7 +189,7 @@ def configuration(path: str, config: Obj) -> Causes:
     if opaque is None:
         yield required(f"{path}.opaque")
         return
-    yield from driver(f"{path}.opaque.driver", opaque.get("driver", ""))
+    yield from driver(f"{path}.opaque.driver", opaque.get("driver", ""), caseless=True)
     yield from raw(f"{path}.opaque.parameters", opaque.get("parameters"))
 
 
@@ -217,3 +238,13 @@ def binding_conditions(path: str, value: Obj) -> Iterator[Cause]:
     ):
         if not value.get(one) and value.get(other):
             yield invalid_value(f"{path}.{one}", value.get(one), f"{one} are required to use {other}")
+
+
+def device_taint(path: str, taint: Obj) -> Causes:
+    yield from label_name(f"{path}.key", taint.get("key", ""))
+    if taint.get("value"):
+        yield from each(f"{path}.value", taint["value"], label_value_errors(taint["value"]))
+    if not taint.get("effect"):
+        yield required(f"{path}.effect")
+    elif taint["effect"] not in EFFECTS:
+        yield not_supported(f"{path}.effect", taint["effect"], EFFECTS)

@@ -56,7 +56,7 @@ def _range(path: str, span: Obj, default: Any, capacity: Any) -> Causes:
         detail = f"min is larger than capacity value: {canonical(capacity)}"
         yield invalid_value(f"{path}.min", canonical(least), detail)
     if value < least_amount:
-        yield invalid_value(f"{path}.min", canonical(default), f"default is less than min: {canonical(least)}")
+        yield invalid_value(f"{path}.default", canonical(default), f"default is less than min: {canonical(least)}")
     if most is not None:
         if least_amount > parse(most):
             yield invalid_value(f"{path}.max", canonical(least), f"min is larger than max: {canonical(most)}")

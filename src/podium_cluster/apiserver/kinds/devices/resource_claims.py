@@ -122,7 +122,7 @@ def _check_claim(obj: Obj) -> Causes:
 def _check_claim_update(new: Obj, old: Obj) -> Causes:
     yield from metadata_causes(new["metadata"], RESOURCE_CLAIM, dns_subdomain_errors)
     if _changed(RESOURCE_CLAIM, new, old):
-        yield immutable("spec", internal_form.claim_spec(new.get("spec")))
+        yield immutable("spec", None)
 
 
 def _check_template(obj: Obj) -> Causes:
@@ -155,7 +155,7 @@ def _changed(kind: Kind, new: Obj, old: Obj) -> bool:
 def _devices(path: str, devices: Obj) -> Causes:
     names = request_names(devices)
     requests = devices.get("requests")
-    yield from distinct(f"{path}.requests", requests, MOST, _request, lambda request: request.get("name", ""))
+    yield from distinct(f"{path}.requests", requests, MOST, _request, lambda one: one.get("name", ""), _shown_request)
     yield from items(
         f"{path}.constraints", devices.get("constraints"), MOST, lambda where, each: _constraint(where, each, names)
     )
@@ -192,6 +192,21 @@ def _request(path: str, request: Obj) -> Causes:
         yield from distinct(
             f"{path}.{key}", alternatives, _MOST_ALTERNATIVES, _alternative, lambda each: each.get("name", "")
         )
+
+
+_SHOWN: Final = (
+    *("name", "exactly", "firstAvailable", "deviceClassName", "selectors", "allocationMode", "count", "adminAccess"),
+    *("tolerations", "capacity", "derivedAttributes"),
+)
+
+
+def _shown_request(request: Obj) -> Obj:
+    """A request with its fields in the order in which the API prints them."""
+    return {
+        field: _shown_request(request[field]) if field == "exactly" else request[field]
+        for field in _SHOWN
+        if request.get(field)
+    }
 
 
 def _alternative(path: str, ask: Obj) -> Causes:

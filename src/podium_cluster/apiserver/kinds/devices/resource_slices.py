@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from kubecel.names import label_value_errors
 from podium.kube.json_object import JsonObject
-from podium_cluster.apiserver.errors import field_forbidden, immutable, invalid_value, not_supported, required
+from podium_cluster.apiserver.errors import field_forbidden, immutable, invalid_value, required
 from podium_cluster.apiserver.kind_record import KindRecord, KindRules
 from podium_cluster.apiserver.kinds.devices import internal_form
 from podium_cluster.apiserver.kinds.devices.kinds import RESOURCE_SLICE
 from podium_cluster.apiserver.kinds.devices.parts import (
-    EFFECTS,
     MOST,
     binding_conditions,
+    device_taint,
     distinct,
     driver,
     items,
@@ -32,15 +31,15 @@ from podium_cluster.apiserver.validation.wording import (
     Obj,
     dns_label,
     dns_subdomain,
-    each,
-    label_name,
     too_long,
     too_many,
 )
 from podium_cluster.apiserver.write_context import WriteContext
 
 _CLOSED_LISTS: Final = ("ints", "bools", "strings", "versions")  # DRAListTypeAttributes
-_CLOSED_MAPPINGS: Final = "nodeAllocatableResourceMappings"  # DRANodeAllocatableResources
+_CLOSED_RESOURCES: Final = "nodeAllocatableResources"  # DRANodeAllocatableResources
+_CLOSED_GROUPS: Final = "compatibilityGroups"  # DRADeviceCompatibilityGroups
+_CLOSED_SPEC: Final = ("partitionTypeAttribute", "skipNodeOperations")  # DRAPartitionableDevicesType, …OptionalNode…
 _COLUMNS: Final = (
     NAME,
     TableColumn("Node", "The node whose devices these are."),
@@ -51,8 +50,12 @@ _COLUMNS: Final = (
 
 
 def _prepare(obj: JsonObject, context: WriteContext) -> None:
+    for field in _CLOSED_SPEC:
+        (obj.get("spec") or {}).pop(field, None)
     for device in _devices(obj):
-        device.pop(_CLOSED_MAPPINGS, None)
+        device.pop(_CLOSED_RESOURCES, None)
+        for use in device.get("consumesCounters") or ():
+            use.pop(_CLOSED_GROUPS, None)
         for attribute in (device.get("attributes") or {}).values():
             for field in _CLOSED_LISTS:
                 attribute.pop(field, None)
@@ -72,6 +75,7 @@ def _devices(obj: JsonObject) -> Iterator[JsonObject]:
 _MOST_DEVICES, _MOST_MARKED_DEVICES, _MOST_TAINTS, _MOST_SETS, _MOST_USED_SETS = 128, 64, 16, 8, 2
 _VALUE_LENGTH: Final = 64
 _MOST_VALUES: Final = 48
+_VALUES: Final = ("int", "bool", "string", "version", *_CLOSED_LISTS)
 _SELECTIONS: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_SELECTION: Final = f"exactly one of {', '.join(f'`{name}`' for name in _SELECTIONS)} is required"
 _DEVICE_SELECTION: Final = (
@@ -178,7 +182,7 @@ def _device(path: str, device: Obj, per_device: bool) -> Causes:
     for name in capacity:
         yield from qualified(f"{path}.capacity", name)
         yield from _capacity(f"{path}.capacity[{shortened(name)}]", capacity[name], device)
-    yield from items(f"{path}.taints", device.get("taints"), _MOST_TAINTS, _taint)
+    yield from items(f"{path}.taints", device.get("taints"), _MOST_TAINTS, device_taint)
     yield from distinct(
         f"{path}.consumesCounters",
         device.get("consumesCounters"),
@@ -202,11 +206,13 @@ def _attribute(path: str, attribute: Obj) -> Causes:
             yield invalid_value(f"{path}.version", version, "must be a string compatible with semver.org spec 2.0.0")
         if len(version.encode()) > _VALUE_LENGTH:
             yield too_long(f"{path}.version", _VALUE_LENGTH)
-    values = [field for field in ("bool", "int", "string", "version") if attribute.get(field) is not None]
-    if not values:
-        yield invalid_value(path, "", "exactly one value must be specified")
-    elif len(values) > 1:
-        yield invalid_value(path, internal_form.attribute(attribute), "exactly one value must be specified")
+    given = [field for field in _VALUES if attribute.get(field) is not None]
+    if len(given) != 1:
+        options = ", ".join(f"`{field}`" for field in _VALUES)
+        exactly = "exactly " if given else ""
+        yield invalid_value(
+            path, f"{{{', '.join(given)}}}" if given else "", f"must specify {exactly}one of: {options}"
+        )
 
 
 def _capacity(path: str, capacity: Obj, device: Obj) -> Causes:
@@ -217,16 +223,6 @@ def _capacity(path: str, capacity: Obj, device: Obj) -> Causes:
         yield from request_policy(f"{path}.requestPolicy", policy, capacity.get("value", 0))
     else:
         yield field_forbidden(f"{path}.requestPolicy", "allowMultipleAllocations must be true")
-
-
-def _taint(path: str, taint: Obj) -> Causes:
-    yield from label_name(f"{path}.key", taint.get("key", ""))
-    if taint.get("value"):
-        yield from each(f"{path}.value", taint["value"], label_value_errors(taint["value"]))
-    if not taint.get("effect"):
-        yield required(f"{path}.effect")
-    elif taint["effect"] not in EFFECTS:
-        yield not_supported(f"{path}.effect", taint["effect"], EFFECTS)
 
 
 def _counter_set(path: str, counters: Obj) -> Causes:

@@ -44,20 +44,28 @@ def _pod_spec(spec: dict[str, Any]) -> None:
 
 
 def _pod_level_resources(spec: dict[str, Any]) -> None:
-    """What the containers ask for together counts for the pod where only a part is said for the pod itself."""
+    """What the containers ask for together counts for the pod where only a part is said for the pod itself.
+
+    Where every container has a limit of a resource, the pod has one, too.
+    """
     resources = spec["resources"]
     limits, requests = resources.get("limits", {}), resources.get("requests", {})
-    if limits or requests:
-        huge = {name: amount for name, amount in _together(spec, "limits").items() if name.startswith("hugepages-")}
-        limits = {name: amount for name, amount in huge.items() if name not in requests} | limits
-        if limits:
-            resources["limits"] = limits
+    if not limits and not requests:
+        return
+    together = _together(spec, "limits")
+    huge = {name: amount for name, amount in together.items() if name.startswith("hugepages-")}
+    limits = {name: amount for name, amount in huge.items() if name not in requests} | limits
+    summed = {name: amount for name, amount in _together(spec, "requests").items() if name in ("cpu", "memory")}
+    supported = {name: amount for name, amount in limits.items() if name in ("cpu", "memory") or "hugepages-" in name}
+    requests = supported | summed | requests
+    containers = list(_containers(spec))
+    for name, amount in requests.items():
+        everywhere = all(name in (each.get("resources") or {}).get("limits", {}) for each in containers)
+        if name not in limits and name in together and everywhere:
+            limits[name] = max(together[name], amount, key=parse)
     if limits:
-        summed = {name: amount for name, amount in _together(spec, "requests").items() if name in ("cpu", "memory")}
-        supported = {
-            name: amount for name, amount in limits.items() if name in ("cpu", "memory") or "hugepages-" in name
-        }
-        resources["requests"] = supported | summed | requests
+        resources["limits"] = limits
+    resources["requests"] = requests
 
 
 def _together(spec: dict[str, Any], kind: str) -> dict[str, str]:

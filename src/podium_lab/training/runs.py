@@ -1,0 +1,145 @@
+"""Trains from settings to an ONNX file: cloning, then PPO or DQN, with the best weights of the validation kept.
+
+Stopped, the same settings go on from the last checkpoint, and come to the same file as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from podium_lab.learning.extra import LearningError, needed
+from podium_lab.models.heuristics import HEURISTICS
+from podium_lab.models.scorer_file import ScorerOrigin, onnx_of
+from podium_lab.models.set_scorer import Weights
+from podium_lab.simulator.reading import LoadedScenario
+from podium_lab.training import dqn, ppo
+from podium_lab.training.checkpoints import restore, save
+from podium_lab.training.cloning import clone
+from podium_lab.training.event_file import EventFile
+from podium_lab.training.learner import begin, make_world
+from podium_lab.training.settings import TrainingSettings
+from podium_lab.training.validation import judge_of
+
+jax = needed("jax", "train")
+
+SAVED_EVERY = 60.0
+"""Seconds between checkpoints; what comes out doesn't depend on it."""
+VALIDATED_EVERY = 8
+"""Updates between validations."""
+
+
+class Progress(NamedTuple):
+    """How far a training is."""
+
+    update: int
+    updates: int
+    phase: str
+    """cloning, or the algorithm."""
+    figures: dict[str, float]
+    best: float
+    """The mean reward of the best weights in the validation, less that of the heuristic."""
+
+
+class Trained(NamedTuple):
+    """What came out."""
+
+    weights: Weights
+    teacher: str
+    """The objective whose heuristic did best in the validation, and was learned first."""
+    heuristic: float
+    """Its mean reward in the validation."""
+    best: float
+    """That of the weights."""
+    agreement: float
+    """The share of the weights' decisions that were among that heuristic's best."""
+
+
+def train(
+    loaded: LoadedScenario,
+    settings: TrainingSettings,
+    folder: Path,
+    now: Callable[[], float],
+    progress: Callable[[Progress], None] = lambda _progress: None,
+) -> Trained:
+    """Train to the end; `now` is the wall time for TensorBoard. Files in `folder`: checkpoint.npz, events.tfevents."""
+    if settings.per_update % ppo.PARTS or settings.horizon % dqn.EVERY:
+        raise LearningError(f"--clusters × --horizon must be a multiple of {ppo.PARTS}, --horizon of {dqn.EVERY}")
+    world = make_world(loaded, settings)
+    algorithm = ppo if settings.algorithm == "ppo" else dqn
+    optimiser = algorithm.optimiser_of(settings)
+    learner = begin(world, settings, optimiser) if algorithm is ppo else dqn.begin_dqn(world, settings, optimiser)
+    judge = judge_of(world)
+    rewards = {name: float(np.mean(judge(name).rewards)) for name in HEURISTICS}
+    world = world._replace(teacher=max(rewards, key=rewards.__getitem__))
+    heuristic, judge = rewards[world.teacher], judge_of(world)
+    best, reached = jax.tree.map(jax.numpy.copy, learner.weights), -np.inf
+    checkpoint = folder / "checkpoint.npz"
+    found = restore(checkpoint, settings.digest, (learner, best))
+    if found is not None:
+        (learner, best), about = found
+        reached = float(about["reached"])
+    cloning = jax.jit(lambda each: clone(world, settings, optimiser, each), donate_argnums=0)
+    improving = jax.jit(lambda each: algorithm.improve(world, settings, optimiser, each), donate_argnums=0)
+    events = EventFile(folder / "events.tfevents", now())
+    saved = time.monotonic()
+    update = int(learner.update)
+
+    def keep() -> None:
+        save(checkpoint, settings.digest, (learner, best), {"reached": reached})
+
+    try:
+        while update < settings.updates:
+            phase = "cloning" if update < settings.cloning_updates else settings.algorithm
+            learner, figures = (cloning if phase == "cloning" else improving)(learner)
+            update = int(learner.update)
+            shown = {f"{phase}/{name}": float(each) for name, each in figures.items()}
+            if update % VALIDATED_EVERY == 0 or update in (settings.cloning_updates, settings.updates):
+                judged = judge(learner.weights)
+                mean = float(np.mean(judged.rewards))
+                if mean > reached and update >= settings.cloning_updates:
+                    best, reached = jax.tree.map(jax.numpy.copy, learner.weights), mean
+                shown |= {
+                    "validation/reward": mean,
+                    "validation/heuristic": heuristic,
+                    "validation/agreement": float(judged.agreement),
+                }
+            events.write(now(), update * settings.per_update, shown)
+            progress(Progress(update, settings.updates, phase, shown, reached - heuristic))
+            if time.monotonic() - saved > SAVED_EVERY:
+                keep()
+                saved = time.monotonic()
+    except KeyboardInterrupt:
+        keep()
+        raise
+    finally:
+        events.close()
+    keep()
+    return Trained(best, world.teacher, heuristic, reached, float(judge(best).agreement))
+
+
+def file_of(settings: TrainingSettings, trained: Trained, command: str, code_version: str) -> bytes:
+    """The ONNX file of a training, with where it comes from."""
+    seeds = settings.train_seeds, settings.validation_seeds
+    evaluation: dict[str, Any] = {
+        "validationReward": round(trained.best, 6),
+        "teacher": trained.teacher,
+        "heuristicReward": round(trained.heuristic, 6),
+        "agreement": round(trained.agreement, 4),
+        "seedsSeen": [[each.start, each.stop - 1] for each in seeds],
+        "settings": {name: getattr(settings, name) for name in settings.__struct_fields__},
+        "command": command,
+    }
+    origin = ScorerOrigin(
+        objective=settings.objective,
+        scenarios=f"{settings.scenario or 'built-in'} sha256:{settings.scenario_hash}",
+        seed=str(settings.seed),
+        code_version=code_version,
+        evaluation=json.dumps(evaluation),
+    )
+    return onnx_of({name: np.asarray(each) for name, each in trained.weights.items()}, origin)

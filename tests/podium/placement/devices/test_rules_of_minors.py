@@ -1,0 +1,202 @@
+"""What Kubernetes 1.37 allocates otherwise than 1.36 did, vector by vector."""
+
+from typing import Any
+
+import pytest
+
+from podium.kube.versions.devices import BEFORE_1_37, NEWEST
+from tests.podium.placement.devices.worlds import (
+    DRIVER,
+    Obj,
+    World,
+    ask,
+    claim,
+    device,
+    device_class,
+    numbered,
+    request,
+    selectors,
+    slice_,
+    used,
+)
+
+DISTINCT: Obj = {"constraints": [{"distinctAttribute": f"{DRIVER}/m"}]}
+HINT = (
+    "consider using CEL optional chaining (.? followed by orValue()) "
+    "or guarding the check with has() for optional fields"
+)
+CONFIG = {"opaque": {"driver": DRIVER, "parameters": {}}}
+
+
+def three(*values: int) -> Obj:
+    return slice_("s", *(numbered(f"d{number}", value) for number, value in enumerate(values, 1)))
+
+
+def shareable(name: str = "d1", bandwidth: str = "10", **policy: Any) -> Obj:
+    value = {"value": bandwidth, **({"requestPolicy": policy} if policy else {})}
+    return device(name, allowMultipleAllocations=True, capacity={"bw": value})
+
+
+def wanting(amount: str, **fields: Any) -> Obj:
+    return claim(request(capacity={"requests": {"bw": amount}}, **fields))
+
+
+def in_range(**valid: str) -> Obj:
+    return slice_("s", shareable(bandwidth="18E", default=valid["min"], validRange=valid))
+
+
+def counting(amount: str, *groups: str, **fields: Any) -> Obj:
+    """A device that takes its share of the counter `mem`."""
+    use: Obj = {"counterSet": "set", "counters": {"mem": {"value": amount}}}
+    return device("d1", consumesCounters=[use | ({"compatibilityGroups": list(groups)} if groups else {})], **fields)
+
+
+def counters(amount: str, node: str = "n1") -> Obj:
+    sets = [{"name": "set", "counters": {"mem": {"value": amount}}}]
+    return slice_("c", count=2, nodeName=node, sharedCounters=sets)
+
+
+THREE_DISTINCT = [claim(request(count=3), **DISTINCT)]
+VECTORS = [
+    ("V20 one value twice", World([three(1, 2, 1)], THREE_DISTINCT), ["r=d1", "r=d2", "r=d3"], None),
+    ("V20 three values", World([three(1, 2, 3)], THREE_DISTINCT), ["r=d1", "r=d2", "r=d3"], ["r=d1", "r=d2", "r=d3"]),
+    (
+        "V21 two requests",
+        World([three(1)], [claim(request("r", count=20), request("q", count=13))]),
+        "claim ns/cl: number of requested devices 33 exceeds the claim limit of 32",
+        "claim ns/cl, request q: adding 13 devices exceeds the claim limit of 32, with 20 already accounted for",
+    ),
+    (
+        "V21 one request",
+        World([three(1)], [claim(request("r", count=33))]),
+        "claim ns/cl: number of requested devices 33 exceeds the claim limit of 32",
+        "claim ns/cl, request r: adding 33 devices exceeds the claim limit of 32, with 0 already accounted for",
+    ),
+    (
+        "V22",
+        World([three(1)], [claim(request(selectors=selectors(f'device.attributes["{DRIVER}"].nope == 1')))]),
+        "claim ns/cl: selector #0: CEL runtime error: no such key: nope",
+        f"claim ns/cl: selector #0 on device {DRIVER}/p/d1: CEL runtime error: no such key: nope. {HINT}",
+    ),
+    (
+        "V23",
+        World(
+            [slice_("s", shareable("d1"), shareable("d2"))],
+            [wanting("4", allocationMode="All")],
+            in_use=[used("d1", shareID="u", consumedCapacity={"bw": "8"})],
+        ),
+        ["r=d2"],
+        None,
+    ),
+    (
+        "V24",
+        World([in_range(min="1", step="2")], [wanting("9223372036854775807")]),
+        ["r=d1"],
+        f'claim ns/cl, request r: checking capacity for device {DRIVER}/p/d1: capacity "bw": capacity request cannot '
+        "be represented in the device's range arithmetic: request 9223372036854775807 is not a representable milli "
+        "value",
+    ),
+    (
+        "V27",
+        World(
+            [
+                slice_("s", counting("4Gi", allowMultipleAllocations=True), count=2),
+                counters("4Gi"),
+            ],
+            [claim(request())],
+            in_use=[used("d1", shareID="u")],
+        ),
+        None,
+        ["r=d1"],
+    ),
+    (
+        "V28",
+        World(
+            [slice_("other", device("x"), pool="q"), counters("1", "n2")],
+            [claim(request(allocationMode="All"))],
+        ),
+        f"claim ns/cl, request r: asks for all devices, but resource pool {DRIVER}/p is currently being updated",
+        ["r=q/x"],
+    ),
+    (
+        "V30",
+        World(
+            [
+                slice_("s", counting("1", "g"), count=2),
+                counters("4"),
+            ],
+            [claim(request())],
+        ),
+        ["r=d1"],
+        None,
+    ),
+    (
+        "derived attributes",
+        World([three(1)], [claim(request(derivedAttributes=[{"name": "x.example.com/a", "expression": "1"}]))]),
+        ["r=d1"],
+        "claim ns/cl, request r: cannot handle request with derived attributes, the feature is disabled",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "world", "before", "now"), VECTORS, ids=[each[0] for each in VECTORS])
+def test_devices_of_a_vector(name: str, world: World, before: object, now: object) -> None:
+    world.rules = BEFORE_1_37
+    assert world.devices() == before
+    world.rules = NEWEST
+    assert world.devices() == now
+
+
+@pytest.mark.parametrize(
+    ("valid", "wanted", "before", "now"),
+    [
+        ({"min": "0", "step": "512"}, "600", "1Ki", "1024"),  # V25
+        ({"min": "500m", "step": "250m"}, "600m", "1", "750m"),  # V26
+        ({"min": "0", "step": "1Ki"}, "1500", "2Ki", "2Ki"),
+        ({"min": "1", "step": "2"}, "2500m", "3", "3"),
+    ],
+)
+def test_what_a_share_consumes(valid: dict[str, str], wanted: str, before: str, now: str) -> None:
+    for rules, expected in ((BEFORE_1_37, before), (NEWEST, now)):
+        found = World([in_range(**valid)], [wanting(wanted)], rules=rules).allocate()
+        assert isinstance(found, list)
+        assert found[0]["devices"]["results"][0]["consumedCapacity"] == {"bw": expected}
+
+
+def test_a_configuration_is_copied_once_and_names_no_requests_where_it_covers_all() -> None:  # V29
+    classes = [device_class("k1", config=[CONFIG]), device_class("k2", config=[CONFIG], selectors=selectors("false"))]
+    alternatives = [{"name": "x", **ask(deviceClassName="k2")}, {"name": "y", **ask(deviceClassName="k1")}]
+    requests = [request("a", deviceClassName="k1"), request("b", firstAvailable=alternatives)]
+    of_claim = [CONFIG, *({**CONFIG, "requests": names} for names in (["b/y"], ["b/x"], ["a", "b"]))]
+    found = World([three(1, 2)], [claim(*requests, config=of_claim)], classes).allocate()
+    assert isinstance(found, list)
+    written = [(each["source"], each.get("requests", [])) for each in found[0]["devices"]["config"]]
+    assert written == [("FromClass", []), ("FromClaim", []), ("FromClaim", ["b/y"]), ("FromClaim", [])]
+
+
+def rule(effect: str = "NoSchedule", **selector: str) -> Obj:
+    spec = {"taint": {"key": "k", "value": "v", "effect": effect}, "deviceSelector": selector}
+    return {"metadata": {"name": "rule"}, "spec": spec}
+
+
+TOLERATING = claim(request(tolerations=[{"key": "k", "operator": "Exists"}]))
+
+
+@pytest.mark.parametrize(
+    ("taint_rule", "wanted", "expected"),
+    [
+        (rule(driver=DRIVER, device="d1"), claim(request()), ["r=d2"]),  # V31
+        (rule(driver=DRIVER), claim(request()), None),
+        (rule(), claim(request()), None),  # an empty selector chooses every device
+        (rule(pool="other"), claim(request()), ["r=d1"]),
+        (rule(effect="None"), claim(request()), ["r=d1"]),
+        (rule(effect="NoExecute", device="d1"), claim(request()), ["r=d2"]),
+        (rule(), TOLERATING, ["r=d1"]),
+        ({"metadata": {"name": "all"}, "spec": {"taint": rule()["spec"]["taint"]}}, claim(request()), ["r=d1"]),  # V32
+    ],
+)
+def test_a_taint_rule_keeps_claims_from_devices(taint_rule: Obj, wanted: Obj, expected: object) -> None:
+    world = World([three(1, 2)], [wanted], taint_rules=[taint_rule])
+    assert world.devices() == expected
+    world.rules = BEFORE_1_37
+    assert world.devices() == ["r=d1"]
