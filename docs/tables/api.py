@@ -242,7 +242,18 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
             "POD_GROUP_LABEL",
         ),
     },
-    "Tests": {"podium.testing": ("TrialCluster", "TrialOutcome", "TrialState", "DependsOnError", "node", "pod")},
+    "Tests": {
+        "podium.testing": (
+            "TrialCluster",
+            "TrialOutcome",
+            "TrialState",
+            "DependsOnError",
+            "try_declaration",
+            "WrongDeclaration",
+            "node",
+            "pod",
+        )
+    },
     "Configuration and decisions": {
         "podium": (
             "load_config",

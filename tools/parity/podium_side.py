@@ -50,10 +50,10 @@ class Answer:
 
 
 def decide(case: Case) -> Answer:
-    pod = _decode(case.pod)
+    pod = decode_object(case.pod)
     assert isinstance(pod, Pod)
     config = _config(yaml.safe_dump(case.config), case.kubernetes)
-    objects = [_decode(each) for each in case.objects]
+    objects = [decode_object(each) for each in case.objects]
     explanation = (
         _explain_from(case.start_index, objects, pod, config)
         if case.start_index > 0
@@ -124,7 +124,7 @@ def _explain_from(start: int, objects: list[KubeObject], pod: Pod, config: Sched
     return engine.explain_in(ProfileRuntime(profile, load_registry(), handle), pod, sampling)
 
 
-def _decode(obj: Obj) -> KubeObject:
+def decode_object(obj: Obj) -> KubeObject:
     return decode_json(KINDS[obj["apiVersion"], obj["kind"]], msgspec.json.encode(obj))
 
 

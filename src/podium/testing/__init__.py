@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from podium.testing.builders import node, pod
+    from podium.testing.declaration_trial import WrongDeclaration, try_declaration
     from podium.testing.recording_scheduler import DependsOnError
     from podium.testing.trial_cluster import TrialCluster
     from podium.testing.trial_outcome import TrialOutcome, TrialState
@@ -30,11 +31,22 @@ _MODULE_OF = {
     "TrialCluster": "trial_cluster",
     "TrialOutcome": "trial_outcome",
     "TrialState": "trial_outcome",
+    "WrongDeclaration": "declaration_trial",
+    "try_declaration": "declaration_trial",
     "node": "builders",
     "pod": "builders",
 }
 
-__all__ = ["DependsOnError", "TrialCluster", "TrialOutcome", "TrialState", "node", "pod"]
+__all__ = [
+    "DependsOnError",
+    "TrialCluster",
+    "TrialOutcome",
+    "TrialState",
+    "WrongDeclaration",
+    "node",
+    "pod",
+    "try_declaration",
+]
 
 
 def __getattr__(name: str) -> Any:

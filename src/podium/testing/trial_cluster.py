@@ -25,6 +25,7 @@ from podium.framework.experience import GivenExperience
 from podium.framework.handle import Driver, Effect, Preemptor
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import PluginFailure
+from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError
 from podium.kube import CustomObject, KubeObject, Pod, PriorityClass, decode_documents
 from podium.kube.admission import as_admitted
@@ -107,6 +108,11 @@ class TrialCluster:
         """The plugin itself, as the first profile runs it."""
         runtime = next(iter(self._scheduler.profiles.values()))
         return cast("P", runtime.plugins[kind if isinstance(kind, str) else kind.name])
+
+    def runtime_of(self, kind: type[Plugin] | str) -> ProfileRuntime:
+        """The first profile with this plugin alone at work."""
+        runtime = next(iter(self._scheduler.profiles.values()))
+        return runtime.only({kind if isinstance(kind, str) else kind.name})
 
     def add(self, objects: Objects) -> None:
         """Let objects come, or change; pods without a node wait in the queue.

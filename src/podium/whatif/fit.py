@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from podium.engine.explain import Eviction, Outcome
+from podium.engine.unblock import Remedy
 from podium.kube import Pod
 from podium.whatif.applying import AppliedChanges, NodeMaker, apply
 from podium.whatif.changes import Change, Drain
@@ -147,11 +148,13 @@ def fit(
         rules = rules_of(sandbox)
         judged: list[Judged] = [_standing(pod) for pod in found.standing]
         ready: list[Pod] = []
+        shortages: dict[str, list[str]] = {}
         for made in found.pods:
             pod = rules.with_defaults(made) if rules else made
             refusal = rules.refusal(pod) if rules else None
             if refusal is not None:
                 judged.append(Judged(pod, GIVEN, PodPlacement(pod, message=refusal), verdict=QUOTA))
+                shortages[pod.uid] = rules.shortages(pod)
             else:
                 ready.append(pod)
                 sandbox.set(pod)
@@ -164,12 +167,23 @@ def fit(
             uid = placement.pod.uid
             whence = GIVEN if uid in ours else PENDING if uid in waited else VICTIM
             judged.append(Judged(placement.pod, whence, placement, before.get(uid)))
+        for each in judged:
+            if shortages.get(each.pod.uid):
+                each.after.remedies = _beside_quota(placer, each.pod, shortages[each.pod.uid])
     for each in judged:
         if each.origin == VICTIM:
             each.before = PodPlacement(each.pod, _node_of_victim(each.pod, placements), Outcome.FITS)
         each.verdict = each.verdict or _verdict(each)
     names = [pod.key for pod in [*found.standing, *found.pods]]
     return FitAnswer(judged, applied, changes, names, judge_pending, drained)
+
+
+def _beside_quota(placer: SandboxPlacer, pod: Pod, amounts: list[str]) -> list[Remedy]:
+    """What lets in a pod that a quota refuses: the amounts, and, where no node takes it, what a node needs, too."""
+    chosen = placer.choose(pod)
+    if chosen.node is not None:
+        return [Remedy(chosen.node, amounts)]
+    return [Remedy(each.node, [*amounts, *each.changes]) for each in chosen.remedies]
 
 
 def rules_of(sandbox: Sandbox) -> NamespaceRules:

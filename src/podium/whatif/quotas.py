@@ -71,6 +71,11 @@ class NamespaceRules:
             quota.take(pod)
         return None
 
+    def shortages(self, pod: Pod) -> list[str]:
+        """What quotas would have to allow more of for the pod to be let in; empty where no amount would do."""
+        quotas = [quota for quota in self._quotas.get(pod.namespace, ()) if quota.covers(pod)]
+        return [each for quota in quotas for each in quota.shortages(pod)]
+
 
 class _Quota:
     """One ResourceQuota, in exact amounts."""
@@ -103,6 +108,16 @@ class _Quota:
             for amounts in (requested, self.used, self.hard)
         ]
         return f"exceeded quota: {self.name}, requested: {parts[0]}, used: {parts[1]}, limited: {parts[2]}"
+
+    def shortages(self, pod: Pod) -> list[str]:
+        missing = {
+            name: self.used[name] + amount - self.hard[name] for name, amount in sorted(self._requested(pod).items())
+        }
+        return [
+            f"{_shown(name, amount)} more {name} in ResourceQuota {pod.namespace}/{self.name}"
+            for name, amount in missing.items()
+            if amount > 0
+        ]
 
     def take(self, pod: Pod) -> None:
         for name, amount in self._requested(pod).items():

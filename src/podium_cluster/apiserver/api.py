@@ -20,8 +20,9 @@ from podium.framework.clock import Clock
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.kind import Kind, Kinds
 from podium_cluster.apiserver.kinds import BUILT_IN
+from podium_cluster.apiserver.kinds.pod_groups import V1ALPHA2, from_v1alpha2
 from podium_cluster.apiserver.store import storage_form
-from podium_cluster.apiserver.store.database import Database
+from podium_cluster.apiserver.store.database import Database, Row
 from podium_cluster.apiserver.store.object_store import HISTORY, ObjectStore
 from podium_cluster.apiserver.store.selection import selection
 from podium_cluster.apiserver.write_context import DeleteOptions, WriteContext, WriteOptions
@@ -198,11 +199,19 @@ class EmbeddedApi:
     def _load(self, database: Database, *, custom: bool) -> None:
         """Take in what was stored: custom kinds are known only after their definitions."""
         found = []
-        for row in database.rows():
+        for row in map(_in_served_version, database.rows()):
             kind = self.kinds.by_kind(row.api_version, row.kind)
             if kind is not None and kind.custom == custom:
                 found.append((kind, row.raw))
         self.store.load(database.revision, found)
+
+
+def _in_served_version(row: Row) -> Row:
+    """What was stored in a version that is no longer served, in the one that took its place."""
+    if row.api_version != V1ALPHA2:
+        return row
+    new = from_v1alpha2(msgspec.json.decode(row.raw))
+    return row._replace(api_version=new["apiVersion"], raw=msgspec.json.encode(new))
 
 
 def copied(obj: Any) -> Any:

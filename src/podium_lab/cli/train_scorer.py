@@ -74,7 +74,9 @@ def _train_one(flags: ScorerFlags, seed: int, out: Path) -> None:
     file = out / f"{name}.onnx"
     with writing(out):
         file.write_bytes(file_of(settings, trained, f"{command} --seeds {settings.seed}", version()))
-    found = f"validation reward {trained.best:.4f}, the heuristic's {trained.heuristic:.4f}"
+    found = (
+        f"validation reward {trained.best:.4f}, that of the best heuristic ({trained.teacher}) {trained.heuristic:.4f}"
+    )
     echo(f"{name}: {found}, same node in {trained.agreement:.1%} of decisions", err=True)
     echo(str(file))
 

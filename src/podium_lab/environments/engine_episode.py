@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster import Cluster
+from podium.cluster import Cluster, PlacedPod
 from podium.config import Registry
 from podium.engine.outside_choice import OpenDecision, close_decision, open_decision
 from podium.kube import Node, Pod
@@ -35,6 +35,7 @@ STALE = 300.0
 FRESH = 60.0
 """Seconds up to which a measured latency may exclude a node."""
 WHOLE = 1000.0
+_NOTE = "podium_lab.environments"
 Floats = NDArray[np.float64]
 
 
@@ -215,7 +216,7 @@ class EngineEpisode:
     def _same_class(self, wanted: int) -> Floats:
         found = np.zeros(self._width)
         for row, placed in enumerate(self._cluster.pods_on[: self._width]):
-            found[row] = sum(pod_class(each.pod.metadata.labels) == wanted for each in placed.values())
+            found[row] = sum(_class_of(each) == wanted for each in placed.values())
         return found
 
     def _wide(self, rows: Any, otherwise: float = 0.0) -> Floats:
@@ -243,6 +244,15 @@ class EngineEpisode:
             priority=np.float64(pod.priority),
             pod_class=np.int64(pod_class(pod.metadata.labels)),
         )
+
+
+def _class_of(placed: PlacedPod) -> int:
+    """The class of a pod, found once for all of its signature."""
+    notes = placed.facts.notes
+    number: int | None = notes.get(_NOTE)
+    if number is None:
+        number = notes[_NOTE] = pod_class(placed.pod.metadata.labels)
+    return number
 
 
 def _amounts(lines: NDArray[np.int64], pods: NDArray[np.int64]) -> Floats:

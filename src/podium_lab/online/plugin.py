@@ -239,7 +239,8 @@ class OnlineScore(Plugin):
 
     def answer_key(self, pod: Pod) -> Hashable:
         reason = self._source(pod)
-        return reason, self.guard.generation, self._features.generation.count, self._generation
+        nodes = self._cluster.order.version  # a node that is not measured has the median of all
+        return reason, self.guard.generation, self._features.generation.count, self._generation, nodes
 
     def _source(self, pod: Pod) -> str:
         """Why the fallback decides about a pod; empty where the model does."""

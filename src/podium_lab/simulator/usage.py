@@ -191,11 +191,9 @@ class UsageMeter:
         taken = self._history[:, :, present]
         known = taken[: min(self._taken, len(taken))]
         latency = np.array([[self.latency.get(name, math.nan) for name in names]])
-        lines = {
-            "Latest": taken[(self._taken - 1) % len(taken)],
-            "AVG": np.nanmean(known, axis=0),
-            "STD": np.nanstd(known, axis=0),
-        }
+        lines = {"Latest": taken[(self._taken - 1) % len(taken)]}
+        if self._load.followed or self._set_node is not None:
+            lines |= {"AVG": np.nanmean(known, axis=0), "STD": np.nanstd(known, axis=0)}
         figures = {
             name: np.concatenate((found, 0 * latency if name == "STD" else latency)) for name, found in lines.items()
         }

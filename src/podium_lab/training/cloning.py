@@ -1,4 +1,4 @@
-"""Learns the objective's heuristic first, by what it would do, so that reinforcement learning starts from there.
+"""Learns the best heuristic first, by what it would do, so that reinforcement learning starts from there.
 
 The loss is the cross-entropy between the scorer's probabilities and the heuristic's best nodes, which share equally
 where they tie. The value learns what the heuristic's returns are.

@@ -41,6 +41,8 @@ class TrainingWorld(NamedTuple):
     """Those to train on."""
     validation: EpisodeTables
     """Those by which the best weights are chosen."""
+    teacher: str
+    """The objective whose heuristic is learned first: the best one by the validation."""
 
 
 class ScorerLearner(NamedTuple):
@@ -75,7 +77,8 @@ def make_world(loaded: LoadedScenario, settings: TrainingSettings) -> TrainingWo
     game = Game.of(source.timing, settings.objective)
     tables = source.pool(settings.train_seeds, varied=True)
     validation = source.pool(settings.validation_seeds)
-    return TrainingWorld(game, *(jax.tree.map(jnp.asarray, each) for each in (tables, validation)))
+    episodes = [jax.tree.map(jnp.asarray, each) for each in (tables, validation)]
+    return TrainingWorld(game, episodes[0], episodes[1], settings.objective)
 
 
 def begin(world: TrainingWorld, settings: TrainingSettings, optimiser: Any, memory: Any = ()) -> ScorerLearner:
@@ -120,8 +123,7 @@ def roll_out(
 
 def best_nodes(world: TrainingWorld, clusters: ClusterBatch) -> Array:
     """float32[B, W]: the heuristic's best nodes, in equal shares; zeros where nothing fits."""
-    objective = world.game.objective or "least-allocated"
-    scores = dynamics.heuristic_scores(world.game, world.tables, clusters, objective)
+    scores = dynamics.heuristic_scores(world.game, world.tables, clusters, world.teacher)
     best = (scores >= scores.max(axis=-1, keepdims=True) - TIE) & clusters.mask
     return best / jnp.maximum(best.sum(axis=-1, keepdims=True), 1)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from podium_lab.learning.extra import LearningError, needed
+from podium_lab.models.heuristics import HEURISTICS
 from podium_lab.models.scorer_file import ScorerOrigin, onnx_of
 from podium_lab.models.set_scorer import Weights
 from podium_lab.simulator.reading import LoadedScenario
@@ -49,12 +50,14 @@ class Trained(NamedTuple):
     """What came out."""
 
     weights: Weights
+    teacher: str
+    """The objective whose heuristic did best in the validation, and was learned first."""
     heuristic: float
-    """The heuristic's mean reward in the validation."""
+    """Its mean reward in the validation."""
     best: float
     """That of the weights."""
     agreement: float
-    """The share of the weights' decisions that were among the heuristic's best."""
+    """The share of the weights' decisions that were among that heuristic's best."""
 
 
 def train(
@@ -72,7 +75,9 @@ def train(
     optimiser = algorithm.optimiser_of(settings)
     learner = begin(world, settings, optimiser) if algorithm is ppo else dqn.begin_dqn(world, settings, optimiser)
     judge = judge_of(world)
-    heuristic = float(np.mean(judge(None).rewards))
+    rewards = {name: float(np.mean(judge(name).rewards)) for name in HEURISTICS}
+    world = world._replace(teacher=max(rewards, key=rewards.__getitem__))
+    heuristic, judge = rewards[world.teacher], judge_of(world)
     best, reached = jax.tree.map(jax.numpy.copy, learner.weights), -np.inf
     checkpoint = folder / "checkpoint.npz"
     found = restore(checkpoint, settings.digest, (learner, best))
@@ -115,7 +120,7 @@ def train(
     finally:
         events.close()
     keep()
-    return Trained(best, heuristic, reached, float(judge(best).agreement))
+    return Trained(best, world.teacher, heuristic, reached, float(judge(best).agreement))
 
 
 def file_of(settings: TrainingSettings, trained: Trained, command: str, code_version: str) -> bytes:
@@ -123,6 +128,7 @@ def file_of(settings: TrainingSettings, trained: Trained, command: str, code_ver
     seeds = settings.train_seeds, settings.validation_seeds
     evaluation: dict[str, Any] = {
         "validationReward": round(trained.best, 6),
+        "teacher": trained.teacher,
         "heuristicReward": round(trained.heuristic, 6),
         "agreement": round(trained.agreement, 4),
         "seedsSeen": [[each.start, each.stop - 1] for each in seeds],

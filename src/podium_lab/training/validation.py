@@ -6,11 +6,13 @@ Every episode is played once to its end, always with the best-scored node.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from podium_lab.environments import dynamics
 from podium_lab.environments.dynamics import ClusterBatch
 from podium_lab.learning.extra import needed
+from podium_lab.models.heuristics import HEURISTICS
 from podium_lab.models.set_scorer import Weights, forward
 from podium_lab.training.learner import TIE, TrainingWorld
 
@@ -24,21 +26,23 @@ class ValidationFigures(NamedTuple):
     rewards: Any
     """float32[episodes]: the mean reward of a pod."""
     agreement: Any
-    """The share of decisions that were among the heuristic's best."""
+    """The share of decisions that were among the best of the teacher, the heuristic that was learned first."""
 
 
-def judge_of(world: TrainingWorld) -> Callable[[Weights | None], ValidationFigures]:
-    """Plays the validation episodes by weights; without weights, by the objective's heuristic."""
+def judge_of(world: TrainingWorld) -> Callable[[Weights | str], ValidationFigures]:
+    """Plays the validation episodes by weights, or by the heuristic of an objective."""
     tables, game = world.validation, world.game
     number, longest = tables.at.shape
-    objective = game.objective or "least-allocated"
+    heuristics = [
+        partial(dynamics.heuristic_scores, game, tables, objective=each) for each in (*HEURISTICS, world.teacher)
+    ]
 
-    def played(weights: Weights | None) -> ValidationFigures:
+    def played(weights: Weights | None, which: Any) -> ValidationFigures:
         clusters = dynamics.begin(game, tables, jnp.arange(number))
 
         def one(carry: Any, _: Any) -> Any:
             clusters, playing = carry
-            heuristic = dynamics.heuristic_scores(game, tables, clusters, objective)
+            heuristic = jax.lax.switch(which, heuristics, clusters)
             action = heuristic.argmax(axis=-1) if weights is None else _best(world, weights, clusters)
             chosen = jnp.take_along_axis(heuristic, action[:, None], axis=-1)[:, 0]
             agrees = (chosen >= heuristic.max(axis=-1) - TIE) & clusters.mask.any(axis=-1)
@@ -51,8 +55,16 @@ def judge_of(world: TrainingWorld) -> Callable[[Weights | None], ValidationFigur
         _, (rewards, agrees, fits) = jax.lax.scan(one, (clusters, playing), None, length=longest)
         return ValidationFigures(rewards.sum(axis=0) / tables.pods, agrees.sum() / jnp.maximum(fits.sum(), 1))
 
-    by_weights, by_heuristic = jax.jit(played), jax.jit(lambda: played(None))
-    return lambda weights: by_heuristic() if weights is None else by_weights(weights)
+    by_weights, by_heuristic = jax.jit(played), jax.jit(lambda which: played(None, which))
+
+    def judge(policy: Weights | str) -> ValidationFigures:
+        if isinstance(policy, str):
+            found: ValidationFigures = by_heuristic(list(HEURISTICS).index(policy))
+        else:
+            found = by_weights(policy, len(HEURISTICS))
+        return found
+
+    return judge
 
 
 def _best(world: TrainingWorld, weights: Weights, clusters: ClusterBatch) -> Any:

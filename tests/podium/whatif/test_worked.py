@@ -189,6 +189,10 @@ def test_each_given_pod_counts_for_the_next() -> None:
 def test_a_quota_of_the_namespace_refuses_and_is_named() -> None:
     answer = asked(given=DEPLOYMENT + QUOTA)
     assert [each.verdict for each in answer.pods].count("quota") == 2
+    remedies = [each.after.remedies for each in answer.pods if each.verdict == "quota"]
+    amount = "1500m more requests.cpu in ResourceQuota default/small"
+    assert all(remedies)
+    assert all(each.changes[0] == amount for found in remedies for each in found)
     message = next(each.after.message for each in answer.pods if each.verdict == "quota")
     assert (
         message == "exceeded quota: small, requested: requests.cpu=1500m, used: requests.cpu=3, limited: requests.cpu=3"

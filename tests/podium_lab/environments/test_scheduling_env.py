@@ -14,12 +14,15 @@ pytest.importorskip("gymnasium")
 
 import gymnasium
 
+from podium.cluster import Nodes
 from podium.plugins import load_registry
 from podium_lab.environments.built_in import chosen_scenario
 from podium_lab.environments.rewards import RewardedPlacement
 from podium_lab.environments.scheduling_env import SchedulingEnv
 from podium_lab.learning.extra import LearningError
+from podium_lab.models.features import feature_arrays
 from podium_lab.models.heuristics import OBJECTIVES
+from podium_lab.models.node_arrays import NodeArrays
 from podium_lab.models.schema import NODE, F, G, P
 from podium_lab.simulator.profiles import configuration
 from podium_lab.simulator.reading import LoadedScenario, load_scenario
@@ -174,3 +177,23 @@ def test_the_step_limit_truncates_and_the_end_terminates() -> None:
 
 def test_the_built_in_scenario_is_one_that_simulate_reads() -> None:
     assert len(chosen_scenario(None).scenario.nodes) == 3  # type: ignore[arg-type]
+
+
+def test_features_are_those_that_model_score_computes() -> None:
+    """What was trained is what is served: the environment's arrays against those of the plugin, on the same cluster."""
+    env = SchedulingEnv(scenario=small())
+    env.reset(seed=3)
+    episode = env._episode
+    assert episode is not None
+    for _ in range(30):
+        decision = episode._open
+        assert decision is not None
+        arrays = NodeArrays(decision.runtime.handle, {}, with_gpus=False)
+        rows = np.sort(decision.rows)
+        situation = arrays.of(decision.cycle, Nodes(decision.cycle.cluster, rows))
+        served = feature_arrays(np, situation.cluster, situation.pod)
+        shown = episode.features()
+        np.testing.assert_allclose(shown.nodes[rows], served.nodes, atol=1e-6)
+        np.testing.assert_allclose(shown.pod, served.pod, atol=1e-6)
+        np.testing.assert_allclose(shown.globals, served.globals, atol=1e-6)
+        env.step(int(rows[-1]))

@@ -151,6 +151,18 @@ def test_an_evaluation_that_was_stopped_goes_on(
     assert podium(*arguments, "--keep", str(kept)).code == 2
 
 
+def test_an_evaluation_in_parts_gives_the_same_rows_and_runs_none_twice(data: Path, file: Path, tmp_path: Path) -> None:
+    arguments = ("evaluate", str(file), "--data", str(data), "--lists", "made", "--seeds", "42-44", "--json")
+    whole = podium(*arguments).out
+    stored = (*arguments, "--store", str(tmp_path / "store"))
+    assert "1 of all 3 units" in podium(*stored, "--units", "2/3").out
+    assert json.loads(podium(*stored, "--estimate").out)["units"] == 3
+    last = podium(*stored)
+    assert last.out == whole
+    assert json.loads(last.err.splitlines()[-1])["skipped"] == 3
+    assert podium("simulate", "status", str(tmp_path / "store")).code == 0
+
+
 def test_policies_are_shown_and_verified(file: Path, tmp_path: Path) -> None:
     assert "R1" in podium("policy", "show", str(file)).out
     assert podium("policy", "verify", str(file)).code == 0

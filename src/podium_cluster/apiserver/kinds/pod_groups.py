@@ -31,8 +31,38 @@ _COLUMNS: Final = (
     TableColumn("Status", "Whether it is scheduled."),
     AGE,
 )
+V1ALPHA2: Final = "scheduling.k8s.io/v1alpha2"
+"""The version of Kubernetes 1.36, in which a data file may still hold them."""
 POD_GROUP: Final = built_in_kind("scheduling.k8s.io/v1beta1", "PodGroup podgroups", STATUS)
 WORKLOAD: Final = built_in_kind("scheduling.k8s.io/v1beta1", "Workload workloads")
+
+
+def from_v1alpha2(obj: JsonObject) -> JsonObject:
+    """A PodGroup or a Workload as v1beta1 writes it, of one that was stored as Kubernetes 1.36 had it."""
+    spec = {**(obj.get("spec") or {})}
+    named = (spec.pop("podGroupTemplateRef", None) or {}).get("workload")
+    if named:
+        reference = {
+            "workloadName": named.get("workloadName", ""),
+            "templateName": named.get("podGroupTemplateName", ""),
+        }
+        spec["workloadRef"] = reference
+    templates = [_with_mode(each) for each in spec.get("podGroupTemplates") or ()]
+    new = {"kind": obj["kind"], "apiVersion": POD_GROUP.api_version, **obj, "spec": _with_mode(spec)}
+    new["apiVersion"] = POD_GROUP.api_version
+    if templates:
+        new["spec"]["podGroupTemplates"] = templates
+    for condition in (new.get("status") or {}).get("conditions") or ():
+        if condition["type"] == "PodGroupScheduled":
+            condition["type"] = "PodGroupInitiallyScheduled"
+    return new
+
+
+def _with_mode(spec: JsonObject) -> JsonObject:
+    mode = spec.get("disruptionMode")
+    return (
+        {**spec, "disruptionMode": {"all" if mode == "PodGroup" else "single": {}}} if isinstance(mode, str) else spec
+    )
 
 
 def _admit(group: JsonObject, context: WriteContext) -> None:

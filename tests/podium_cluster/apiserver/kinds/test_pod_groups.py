@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from podium.framework import ManualClock
@@ -13,6 +15,7 @@ from podium.kube.nulls import without_null_fields
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.kinds import WORKLOAD_KINDS, built_in
+from podium_cluster.apiserver.store.database import Database, Row
 from tools.testbed.apiclient import ApiError
 from tools.testbed.cluster import ControlPlane
 
@@ -99,3 +102,33 @@ def _answer(create: Create, obj: dict[str, Any]) -> Any:
 def test_nothing_is_served_without_the_gate() -> None:
     api = EmbeddedApi(clock=ManualClock(0.0), rng=random.Random(0))
     assert api.kinds.by_kind(VERSION, "PodGroup") is None
+
+
+def test_a_group_of_an_older_data_file_is_read_as_the_version_that_is_served(tmp_path: Path) -> None:
+    condition = {"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled"}
+    old: dict[str, Any] = {
+        "kind": "PodGroup",
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "metadata": {"name": "g", "namespace": "default", "uid": "u", "resourceVersion": "3"},
+        "spec": {
+            **GANG,
+            "disruptionMode": "PodGroup",
+            "podGroupTemplateRef": {"workload": {"workloadName": "w", "podGroupTemplateName": "t"}},
+        },
+        "status": {"conditions": [condition]},
+    }
+    written = Database(tmp_path / "data")
+    written._put(
+        ("podgroups.scheduling.k8s.io", "default", "g"), Row(old["apiVersion"], "PodGroup", msgspec.json.encode(old))
+    )
+    written.close()
+    clock, rng = ManualClock(1_800_000_000.0), random.Random(0)
+    api = EmbeddedApi(clock=clock, rng=rng, gated_kinds=WORKLOAD_KINDS, database=Database(tmp_path / "data"))
+    found = api.get(built_in(VERSION, "PodGroup"), "default", "g")
+    assert found["apiVersion"] == VERSION
+    assert found["spec"] == {
+        **GANG,
+        "disruptionMode": {"all": {}},
+        "workloadRef": {"workloadName": "w", "templateName": "t"},
+    }
+    assert found["status"]["conditions"] == [{**condition, "type": "PodGroupInitiallyScheduled"}]

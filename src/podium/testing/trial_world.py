@@ -1,0 +1,268 @@
+"""Makes small random clusters, and changes one part of them at a time.
+
+Nodes, pods and other objects take labels, annotations, resources and names from a few words, so that a plugin that
+reads one of them meets it soon.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from podium.framework.depends_on import NodePart
+from podium.framework.plugin import Plugin
+from podium.kube import Node, Pod
+from podium.testing.builders import node, pod
+from podium.testing.trial_cluster import TrialCluster
+from podium.testing.trial_objects import SAMPLES
+
+ZONE: Final = "topology.kubernetes.io/zone"
+CLAIMS: Final = tuple(f"data-{number}" for number in range(6))
+_SECONDS: Final = (1.0, 40.0, 600.0, 7 * 3600.0, 24 * 3600.0)
+_CPU: Final = ("100m", "500m", "1", "2")
+
+
+class WorldChange(NamedTuple):
+    """What was changed in a world."""
+
+    part: str
+    words: str
+    """What happened, in the past tense."""
+    node: str = ""
+    """Of a part of a node: of which."""
+    level: NodePart = NodePart.ANYTHING
+    """Of a part of a node: the least `node` that declares it for that node."""
+
+
+class TrialWorld:
+    """A cluster with the plugin, and random objects in it that can be changed."""
+
+    def __init__(
+        self,
+        plugin: type[Plugin],
+        objects: Iterable[Any],
+        args: Mapping[str, Any] | None,
+        words: Sequence[str],
+        rng: random.Random,
+    ) -> None:
+        given = list(objects)
+        self.rng = rng
+        self.words = words
+        self.keys = [word for word in words if len(word) > 1] or ["app"]
+        self.resources = [word for word in words if "/" in word and "." in word.partition("/")[0]]
+        self.custom = [each.partition("/")[0] for each in plugin.resources]
+        self.numbers = count()
+        self.nodes: dict[str, Node] = {each.name: each for each in given if isinstance(each, Node)}
+        self.placed: dict[str, Pod] = {each.key: each for each in given if isinstance(each, Pod) and each.node_name}
+        self.others: dict[tuple[type, str], Any] = {}
+        while len(self.nodes) < 4:
+            made = self._node(f"n{len(self.nodes)}")
+            self.nodes[made.name] = made
+        for _ in range(rng.randint(0, 6)):
+            made_pod = self._pod(rng.choice(list(self.nodes)))
+            self.placed[made_pod.key] = made_pod
+        rest = [each for each in given if not isinstance(each, Node | Pod)]
+        self.cluster = TrialCluster(plugin, objects=[*self.nodes.values(), *rest], args=args)
+        self.cluster.add(list(self.placed.values()))
+        for kind in SAMPLES:
+            for _ in range(rng.randint(0, 2)):
+                self._set(kind)
+
+    # One part at a time
+
+    def change_node(self) -> WorldChange:
+        name = self.rng.choice(list(self.nodes))
+        known = self.nodes[name]
+        fresh = self._node(name)
+        what = self.rng.choice(
+            ("labels", "annotations", "taints", "allocatable", "unschedulable", "images", "conditions")
+        )
+        metadata, spec, status = known.metadata, known.spec, known.status
+        if what == "labels":
+            metadata = replace(metadata, labels={**self._some(metadata.labels), **fresh.metadata.labels})
+        elif what == "annotations":
+            metadata = replace(metadata, annotations={**self._some(metadata.annotations), **fresh.metadata.annotations})
+        elif what == "taints":
+            spec = replace(spec, taints=fresh.spec.taints)
+        elif what == "unschedulable":
+            spec = replace(spec, unschedulable=not spec.unschedulable)
+        elif what == "allocatable":
+            status = replace(status, allocatable={**status.allocatable, **fresh.status.allocatable})
+        elif what == "images":
+            status = replace(status, images=fresh.status.images)
+        else:
+            status = replace(status, conditions=fresh.status.conditions)
+        self.nodes[name] = replace(known, metadata=metadata, spec=spec, status=status)
+        self.cluster.add([self.nodes[name]])
+        return WorldChange("node object", f"the {what} of node {name} changed", name, NodePart.OBJECT)
+
+    def add_or_remove_node(self) -> WorldChange:
+        empty = [name for name in self.nodes if not any(each.node_name == name for each in self.placed.values())]
+        if len(self.nodes) > 4 and empty and self.rng.random() < 0.5:
+            gone = self.rng.choice(empty)
+            self.cluster.delete(self.nodes.pop(gone))
+            return WorldChange("node object", f"node {gone} went", gone)
+        made = self._node(f"n{next(self.numbers) + 10}")
+        self.nodes[made.name] = made
+        self.cluster.add([made])
+        return WorldChange("node object", f"node {made.name} came", made.name)
+
+    def change_totals(self) -> WorldChange:
+        """A pod comes, goes, or asks for more or less."""
+        roll = self.rng.random()
+        if self.placed and roll < 0.35:
+            key = self.rng.choice(list(self.placed))
+            gone = self.placed.pop(key)
+            self.cluster.delete(gone)
+            return WorldChange("totals", f"pod {key} left node {gone.node_name}", gone.node_name, NodePart.TOTALS)
+        if self.placed and roll < 0.55:
+            key = self.rng.choice(list(self.placed))
+            known = self.placed[key]
+            containers = self._pod(known.node_name).spec.containers
+            self._replace_pod(replace(known, spec=replace(known.spec, containers=containers)))
+            return WorldChange(
+                "totals", f"pod {key} on node {known.node_name} was resized", known.node_name, NodePart.TOTALS
+            )
+        made = self._pod(self.rng.choice(list(self.nodes)))
+        self.placed[made.key] = made
+        self.cluster.add([made])
+        return WorldChange("totals", f"pod {made.key} came to node {made.node_name}", made.node_name, NodePart.TOTALS)
+
+    def change_pods(self) -> WorldChange:
+        """A pod gives way to one that asks for the same and differs in all else, or gets other labels."""
+        if not self.placed:
+            return self.change_totals()
+        key = self.rng.choice(list(self.placed))
+        known = self.placed[key]
+        fresh = self._pod(known.node_name)
+        if self.rng.random() < 0.4:
+            metadata = replace(known.metadata, labels=fresh.metadata.labels, annotations=fresh.metadata.annotations)
+            self._replace_pod(replace(known, metadata=metadata))
+            words = f"the labels of pod {key} on node {known.node_name} changed"
+        else:
+            self.cluster.delete(self.placed.pop(key))
+            spec = replace(known.spec, volumes=fresh.spec.volumes, priority=fresh.spec.priority)
+            other = replace(fresh, spec=spec, status=known.status)
+            self.placed[other.key] = other
+            self.cluster.add([other])
+            words = f"pod {other.key} took the place of pod {key} on node {known.node_name}"
+        return WorldChange("pods", words, known.node_name, NodePart.PODS)
+
+    def change_kind(self, kind: type) -> WorldChange:
+        names = [key for known, key in self.others if known is kind]
+        if names and self.rng.random() < 0.3:
+            key = self.rng.choice(names)
+            self.cluster.delete(self.others.pop((kind, key)))
+            return WorldChange("kinds", f"{kind.__name__} {key} went")
+        return WorldChange("kinds", f"{kind.__name__} {self._set(kind)} came or changed")
+
+    def change_custom(self, resource: str) -> WorldChange:
+        texts = {self.rng.choice(self.words): self.rng.choice(self.words) for _ in range(4)}
+        key = self.rng.choice([word for word in self.words if word.count("/") == 1] + ["default/x", *CLAIMS])
+        data = {
+            "metadata": {"name": key.rpartition("/")[2], "resourceVersion": str(next(self.numbers)), "labels": texts},
+            "data": texts,
+            "spec": {**texts, "nodes": self.rng.sample(list(self.nodes), 2)},
+        }
+        self.cluster.set_custom(resource, key, None if self.rng.random() < 0.2 else data)
+        return WorldChange("kinds", f"{resource} {key} came, changed or went")
+
+    def change_clock(self) -> WorldChange:
+        seconds = self.rng.choice(_SECONDS)
+        self.cluster.clock.advance(seconds)
+        return WorldChange("clock", f"{seconds:g} seconds passed")
+
+    def change_load(self) -> WorldChange:
+        for series in self.cluster.load.followed:
+            values = {
+                name: self.rng.choice((0.1, 0.5, 5.0, 50.0, 95.0)) for name in self.nodes if self.rng.random() < 0.8
+            }
+            self.cluster.load.set(series, values, self.cluster.clock.now())
+        return WorldChange("load", "other load was measured")
+
+    def changes(self, declared_kinds: Iterable[type]) -> list[Callable[[], WorldChange]]:
+        """Every part, in the order in which the most telling comes first."""
+        kinds = [kind for kind in SAMPLES if kind not in set(declared_kinds)]
+        made: list[Callable[[], WorldChange]] = [
+            *([self.change_clock] * 3),
+            *([self.change_node] * 8),
+            *([self.add_or_remove_node] * 2),
+            *([self.change_pods] * 6),
+            *([self.change_totals] * 6),
+        ]
+        made += [lambda kind=kind: self.change_kind(kind) for kind in kinds for _ in range(2)]  # type: ignore[misc]
+        made += [lambda name=name: self.change_custom(name) for name in self.custom for _ in range(4)]  # type: ignore[misc]
+        if self.cluster.load.followed:
+            made += [self.change_load] * 2
+        return made
+
+    # Random objects
+
+    def _node(self, name: str) -> Node:
+        rng = self.rng
+        return node(
+            name,
+            cpu=rng.choice((1, 2, 4, 16)),
+            memory=rng.choice(("1Gi", "8Gi", "64Gi")),
+            pods=rng.choice((3, 10, 110)),
+            labels={ZONE: rng.choice("ab"), **self._texts()},
+            annotations=self._texts(),
+            taints=[{"key": rng.choice(self.keys), "effect": "NoSchedule"}] if rng.random() < 0.4 else [],
+            resources={each: rng.randint(0, 8) for each in self.resources if rng.random() < 0.7},
+            spec={"unschedulable": rng.random() < 0.2},
+            status={
+                "images": [
+                    {"names": [f"{image}:latest"], "sizeBytes": rng.choice((10, 300, 900)) << 20}
+                    for image in ("app", *self.keys[:3])
+                    if rng.random() < 0.4
+                ],
+                "conditions": [
+                    {"type": kind, "status": rng.choice(("True", "False"))} for kind in ("Ready", "MemoryPressure")
+                ],
+            },
+        )
+
+    def _pod(self, on: str) -> Pod:
+        rng, number = self.rng, next(self.numbers)
+        spec: dict[str, Any] = {"volumes": claim_volumes(rng.sample(CLAIMS, rng.randint(0, 2)))}
+        if rng.random() < 0.3:
+            spec["priorityClassName"] = rng.choice(self.words)
+        return pod(
+            f"placed-{number}",
+            namespace=rng.choice(("default", "default", "other")),
+            cpu=rng.choice((None, *_CPU)),
+            memory=rng.choice((None, "100Mi", "1Gi")),
+            resources={each: rng.randint(0, 2) for each in self.resources if rng.random() < 0.4},
+            labels=self._texts(),
+            annotations=self._texts(),
+            on=on,
+            priority=rng.choice((0, 0, 10, 1000)),
+            spec=spec,
+        )
+
+    def _replace_pod(self, changed: Pod) -> None:
+        version = str(next(self.numbers))
+        self.placed[changed.key] = replace(changed, metadata=replace(changed.metadata, resource_version=version))
+        self.cluster.add([self.placed[changed.key]])
+
+    def _set(self, kind: type) -> str:
+        data = SAMPLES[kind](self.rng, self.words, list(self.nodes), CLAIMS)
+        made: Any = msgspec.convert(data, kind)
+        self.others[kind, made.key] = made
+        self.cluster.add([made])
+        return str(made.key)
+
+    def _texts(self) -> dict[str, str]:
+        return {key: self.rng.choice((*self.words, "true", "1")) for key in self.keys if self.rng.random() < 0.35}
+
+    def _some(self, texts: Mapping[str, str]) -> dict[str, str]:
+        return {key: text for key, text in texts.items() if key == ZONE or self.rng.random() < 0.6}
+
+
+def claim_volumes(names: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"name": f"v{number}", "persistentVolumeClaim": {"claimName": name}} for number, name in enumerate(names)]
