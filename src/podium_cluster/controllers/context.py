@@ -38,7 +38,7 @@ API_VERSIONS = {
     "batch/v1": ("Job",),
     "coordination.k8s.io/v1": ("Lease",),
     "policy/v1": ("PodDisruptionBudget",),
-    "resource.k8s.io/v1": ("ResourceClaim", "ResourceClaimTemplate"),
+    "resource.k8s.io/v1": ("DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"),
     "storage.k8s.io/v1": ("StorageClass", "CSINode"),
 }
 API_VERSION = {kind: version for version, kinds in API_VERSIONS.items() for kind in kinds}

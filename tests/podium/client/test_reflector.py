@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -426,3 +427,22 @@ def test_whoever_cancels_it_ends_it_and_it_can_be_run_again() -> None:
             assert server.times_listed == 1
 
     asyncio.run(main())
+
+
+def test_an_optional_kind_that_is_not_served_counts_as_listed_and_is_no_problem() -> None:
+    async def test(server: Misbehaving, reflector: Reflector[Any], follower: Follower) -> None:
+        await asyncio.wait_for(reflector.synced.wait(), 5)
+        assert reflector.problem is None
+        assert follower.steps == []
+
+    played(test, lists=[refused(404, "NotFound")], resource=replace(NODES, optional=True))
+
+
+def test_a_kind_that_is_not_served_is_looked_for_in_its_older_version() -> None:
+    async def test(server: Misbehaving, reflector: Reflector[Any], follower: Follower) -> None:
+        await until(lambda: follower.steps == ["set a"])
+        assert reflector.resource.path == NODES.path
+        assert reflector.problem is None
+
+    newer = replace(NODES, older=NODES.path)
+    played(test, lists=[refused(404, "NotFound"), listed(node("a", 5), version=7)], resource=newer)
