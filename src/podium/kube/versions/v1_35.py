@@ -127,6 +127,4 @@ RULES = replace(
     device_features=False,
     declared_features=False,
     devices=replace(v1_36.RULES.devices, extended_resources=False),
-    waiting_victims_leave_in_memory=False,
-    hints_count_nominated_pods=False,
 )
