@@ -577,7 +577,10 @@ PACKAGES: tuple[Package, ...] = (
                 summary="Serve an agent's suggestions: the agent connects here, and ModelScore asks here",
             ),
             CommandEntry(
-                words="workload", target="podium_lab.cli.workload:app", heading="MEASURE", summary="Recorded workloads"
+                words="workload",
+                target="podium_lab.cli.workload:app",
+                heading="MEASURE",
+                summary="Recorded and made workloads",
             ),
         ),
         plugins=(
