@@ -12,8 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import NODEFAULT, inspect
+from msgspec import inspect
 
+from podium.whatif.capacity import CapacityRecord
+from podium.whatif.fit import FitRecord
+from podium.whatif.records import StateRecord
 from podium_dashboard.records import ANSWERS
 
 TYPES: Final = Path(__file__).parents[1] / "web/src/api.ts"
@@ -44,7 +47,7 @@ def main() -> int:
 def types() -> str:
     """The text of the module."""
     found: dict[str, str] = {}
-    for answer in ANSWERS:
+    for answer in (*ANSWERS, StateRecord, FitRecord, CapacityRecord):
         _name_of(inspect.type_info(answer), found)
     return "\n".join([ABOUT, *(found[name] for name in sorted(found))])
 
@@ -76,8 +79,7 @@ def _name_of(kind: Any, found: dict[str, str]) -> str:
 def _interface(name: str, fields: Iterable[inspect.Field], found: dict[str, str], *, optional: bool) -> str:
     lines = []
     for field in fields:
-        has_default = field.default is not NODEFAULT or field.default_factory is not NODEFAULT
-        mark = "?" if optional and has_default else ""
+        mark = "?" if optional and not field.required else ""
         lines.append(f"  {field.encode_name}{mark}: {_name_of(field.type, found)};\n")
     return f"export interface {name} {{\n{''.join(lines)}}}\n"
 

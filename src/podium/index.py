@@ -556,13 +556,13 @@ PACKAGES: tuple[Package, ...] = (
                 words="train",
                 target="podium_lab.cli.train:train",
                 heading="LEARN",
-                summary="Train weights of a placement score by simulation, and write them as a policy file",
+                summary="Train a placement policy by simulation, and write it as a file",
             ),
             CommandEntry(
                 words="evaluate",
                 target="podium_lab.cli.evaluate:evaluate",
                 heading="LEARN",
-                summary="Judge a policy by runs on pod lists, paired seed by seed with the published rules",
+                summary="Judge a policy by runs on pod lists or on a scenario, paired seed by seed with others",
             ),
             CommandEntry(
                 words="policy",
@@ -577,7 +577,10 @@ PACKAGES: tuple[Package, ...] = (
                 summary="Serve an agent's suggestions: the agent connects here, and ModelScore asks here",
             ),
             CommandEntry(
-                words="workload", target="podium_lab.cli.workload:app", heading="MEASURE", summary="Recorded workloads"
+                words="workload",
+                target="podium_lab.cli.workload:app",
+                heading="MEASURE",
+                summary="Recorded and made workloads",
             ),
         ),
         plugins=(

@@ -75,15 +75,20 @@ def _custom(resource: str, value: Any) -> ThirdPartyObject:
 
 def explained(known: Known, pod: Pod) -> Explanation:
     """Judge a pod; raises UnknownProfileError. It takes a while, so call it in a thread."""
-    load = GivenLoad()
-    for series, readings in known.load.items():
-        copied = load.follow(series)
-        copied.write(dict(readings.values), readings.measured_at, dict(readings.times))
-    explanation = explain(known.objects, pod, known.config, known.registry, load=load)
+    explanation = explain(known.objects, pod, known.config, known.registry, load=load_of(known))
     held = known.held.get(pod.key)
     if held is not None:
         explanation.outcome, explanation.message = Outcome.WAITS, held
     return explanation
+
+
+def load_of(known: Known) -> GivenLoad:
+    """A copy of the measured load, which its sources may change meanwhile."""
+    load = GivenLoad()
+    for series, readings in known.load.items():
+        copied = load.follow(series)
+        copied.write(dict(readings.values), readings.measured_at, dict(readings.times))
+    return load
 
 
 def shown_to(viewer: Viewer, explanation: Explanation) -> Explanation:

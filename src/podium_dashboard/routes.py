@@ -28,6 +28,7 @@ from podium_dashboard.groups import groups_answer
 from podium_dashboard.nodes import node_details
 from podium_dashboard.pods import pod_details
 from podium_dashboard.policies import differences_answer, policy_answer, qos_answer
+from podium_dashboard.questions import capacity_answer, read_question, whatif_answer
 from podium_dashboard.records import (
     ExplainAnswer,
     PodEntry,
@@ -91,7 +92,17 @@ class ApiAnswers:
 
     async def ask(self, name: str, body: bytes, viewer: Viewer) -> msgspec.Struct | bytes:
         """The answer to a POST; raises RefusedError."""
-        raise RefusedError(404, f"the API has no {name[:100]!r} to ask")
+        judge = {"whatif": whatif_answer, "capacity": capacity_answer}.get(name)
+        if judge is None:
+            raise RefusedError(404, f"the API has no {name[:100]!r} to ask")
+        if not viewer.everything:
+            raise RefusedError(403, "what-if moves pods of all namespaces, and you may not see all of them")
+        question = read_question(body)
+        await self._feed.ready()
+        async with self._explaining:
+            known = await self._look(known_of)
+            answer = await asyncio.to_thread(judge, known, question, self._feed.source.kind)
+        return msgspec.json.encode(answer)
 
     async def _look(self, take: Callable[[SchedulerView], T]) -> T:
         return await self._feed.source.look(take)

@@ -1,5 +1,20 @@
 // Types of the dashboard's API. Written by `python -m tools.dashboard_types`; not edited.
 
+export interface BudgetRecord {
+  name: string;
+  allowed: number;
+}
+
+export interface CapacityRecord {
+  replicas: number;
+  bound: number | null;
+  reached: string;
+  nodes: NodeShare[];
+  templates: TemplateShare[];
+  stop: StopRecord | null;
+  oneMore: RemedyRecord[];
+}
+
 export interface ConfigurationAnswer {
   schema: string;
   state: DashboardState;
@@ -8,6 +23,11 @@ export interface ConfigurationAnswer {
   times: PluginTime[];
   failures: Record<string, number>;
   telemetry: TelemetryRow[];
+}
+
+export interface CostRecord {
+  perHour: number;
+  currency: string;
 }
 
 export interface DashboardState {
@@ -19,6 +39,12 @@ export interface DashboardState {
   everything: boolean;
   command: string[];
   version: string;
+}
+
+export interface DeadlockRecord {
+  budget: string;
+  message: string;
+  pods: string[];
 }
 
 export interface DifferencesAnswer {
@@ -33,6 +59,11 @@ export interface DifferencesAnswer {
 export interface Eviction {
   node: string;
   victims: string[];
+}
+
+export interface EvictionRecord {
+  node: string;
+  pods: string[];
 }
 
 export interface ExplainAnswer {
@@ -67,6 +98,16 @@ export interface Finding {
   other?: string;
   points?: number;
   reason?: string;
+}
+
+export interface FitRecord {
+  pods: PodRecord[];
+  summary: Record<string, number>;
+  cost?: CostRecord | null;
+  nodes?: string[];
+  drained?: boolean;
+  rounds?: number;
+  deadlock?: DeadlockRecord[];
 }
 
 export interface GangExplanation {
@@ -178,9 +219,22 @@ export interface NodeResource {
   requested: number;
 }
 
+export interface NodeShare {
+  node: string;
+  replicas: number;
+  leftOver: Record<string, string>;
+}
+
 export interface Obstacle {
   message: string;
   pods: string[];
+}
+
+export interface PlacedRecord {
+  node?: string | null;
+  ties?: string[];
+  total?: number | null;
+  message?: string | null;
 }
 
 export interface PluginNumber {
@@ -225,6 +279,21 @@ export interface PodEntry {
   cause: string;
   object: string;
   attempts: number;
+}
+
+export interface PodRecord {
+  pod: string;
+  origin: string;
+  before?: PlacedRecord;
+  after: PlacedRecord;
+  verdict: string;
+  message?: string;
+  reasons?: RefusalRecord[];
+  remedies?: RemedyRecord[];
+  victims?: EvictionRecord;
+  flag?: string;
+  budgets?: BudgetRecord[];
+  round?: number;
 }
 
 export interface PolicyAnswer {
@@ -278,7 +347,18 @@ export interface ReasonGroup {
   pods: string[];
 }
 
+export interface RefusalRecord {
+  plugin: string;
+  reason: string;
+  nodes: number;
+}
+
 export interface Remedy {
+  node: string;
+  changes: string[];
+}
+
+export interface RemedyRecord {
   node: string;
   changes: string[];
 }
@@ -309,6 +389,23 @@ export interface Snapshot {
   recent: PodEntry[];
 }
 
+export interface StateRecord {
+  source: string;
+  at: string | null;
+  resourceVersion: string | null;
+  kubernetesVersion: string | null;
+  nodes: number;
+  pods: number;
+  missingKinds: string[];
+  notSimulated: string[];
+}
+
+export interface StopRecord {
+  message: string | null;
+  reasons: RefusalRecord[];
+  first: string;
+}
+
 export interface TelemetryRow {
   source: string;
   address: string;
@@ -316,6 +413,12 @@ export interface TelemetryRow {
   problem: string | null;
   nodes: number;
   oldestSeconds: number | null;
+}
+
+export interface TemplateShare {
+  name: string;
+  share: number;
+  replicas: number;
 }
 
 export interface Tick {

@@ -14,6 +14,7 @@ import { Pod } from "./pages/pod";
 import { Differences, Policy, Qos } from "./pages/policies";
 import { Queue } from "./pages/queue";
 import { SignIn } from "./pages/sign-in";
+import { WhatIf } from "./pages/whatif";
 import { Keys, onKey } from "./parts/keys";
 import { Scrubber } from "./parts/scrubber";
 import { Search } from "./parts/search";
@@ -29,6 +30,7 @@ export const PAGES: [page: string, title: string, key: string, view: ComponentTy
   ["qos", "QoS", "s", Qos],
   ["policy", "Learned policies", "l", Policy],
   ["differences", "Differences", "d", Differences],
+  ["whatif", "What if", "f", WhatIf],
   ["configuration", "Configuration", "c", Configuration],
 ];
 const OTHERS: Record<string, ComponentType> = { pods: Pod, nodes: Node };

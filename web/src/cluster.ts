@@ -3,6 +3,7 @@
 import { batch, effect, signal } from "@preact/signals";
 import type { PodEntry, QueueCounts, Snapshot, Tick, TimelineAnswer } from "./api";
 import { get, NoAnswerError, readTicks } from "./client";
+import { apply } from "./columns";
 import { at } from "./routing";
 
 const MOST_ENTRIES = 200;
@@ -34,18 +35,6 @@ let lastBound: { at: number; bound: number } | null = null;
 
 export function waiting(queue: QueueCounts): number {
   return queue.active + queue.backoff + queue.unschedulable + queue.gated + queue.permit;
-}
-
-/** The changes of a tick, taken into the columns of a snapshot. */
-export function apply(known: Snapshot, tick: Tick): void {
-  tick.rows.forEach((row, number) => {
-    known.pods[row] = tick.pods[number] ?? 0;
-    known.flags[row] = tick.flags[number] ?? 0;
-    known.resources.forEach((resource, line) => {
-      resource.requested[row] = tick.requested[line]?.[number] ?? 0;
-    });
-  });
-  known.number = tick.number;
 }
 
 async function take(): Promise<void> {

@@ -1,15 +1,11 @@
 // Says which command gives the same answer as a view.
 
 import { snapshot } from "./cluster";
+import { quoted } from "./shell";
 
 /** The words that name the source, as for a shell. */
 function source(): string[] {
   return snapshot.value?.state.command ?? [];
-}
-
-/** A word as a shell reads it. */
-export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`;
 }
 
 export function command(...words: string[]): string {

@@ -14,7 +14,7 @@ from podium.cli.errors import BAD_INPUT
 from podium.cli.options import FeatureGatesOption, KubernetesVersionOption, Output, PluginOption
 
 if TYPE_CHECKING:
-    from podium.config import ConfigProblem, LoadedConfig, Profile
+    from podium.config import ConfigProblem, LoadedConfig, Profile, SchedulerConfig
     from podium.kube.versions import Gates, VersionRules
 
 
@@ -32,23 +32,37 @@ def check(
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,
     kubernetes_version: KubernetesVersionOption = None,
+    upgrade_to: Annotated[
+        str | None,
+        typer.Option(
+            "--upgrade-to",
+            metavar="1.36|1.37",
+            help="Say what an upgrade to this minor changes: gates, defaults, fields and decisions.",
+        ),
+    ] = None,
 ) -> None:
     """Check a KubeSchedulerConfiguration and show what it amounts to.
 
-    Exits 0 when it can be used, 2 when it cannot. Warnings do not change that.
+    Exits 0 when it can be used, 2 when it cannot. Warnings do not change that. With --upgrade-to it exits 1 when the
+    file or a feature gate is refused after the upgrade.
 
     Example: podium check scheduler.yaml -o yaml
+
+    Example: podium check scheduler.yaml --kubernetes-version 1.36 --upgrade-to 1.37
     """
     from podium.cli.configuration import registry_with, rules_with
     from podium.cli.files import read_text
     from podium.cli.kubernetes_version import given_rules
+    from podium.cli.upgrade import show_upgrade, upgrade_target
     from podium.config import ConfigError, load_config
     from podium.kube.printable import printable
     from podium.kube.versions import NEWEST
 
     text, source = read_text(file)
     registry = registry_with(plugin)
-    rules = rules_with(feature_gates, given_rules(kubernetes_version) or NEWEST)
+    given = given_rules(kubernetes_version) or NEWEST
+    target = None if upgrade_to is None else upgrade_target(upgrade_to, given)
+    rules = rules_with(feature_gates, given)
     try:
         loaded = load_config(text, source, registry, rules)
     except ConfigError as error:
@@ -59,7 +73,14 @@ def check(
             for problem in problems:
                 echo(printable(str(problem)), err=output is Output.YAML)
         raise typer.Exit(BAD_INPUT) from None
-    _show(loaded, source, output)
+    if target is None:
+        _show(loaded, source, output)
+        return
+
+    def configure_after() -> "SchedulerConfig":
+        return load_config(text, source, registry, rules_with(feature_gates, target, quiet=True)).config
+
+    show_upgrade(loaded.config, target, configure_after, output)
 
 
 def _show(loaded: "LoadedConfig", source: str, output: Output) -> None:

@@ -120,7 +120,7 @@ class Scheduler:
             self.nominator,
             pre_enqueue={name: runtime.run_pre_enqueue for name, runtime in self.profiles.items()},
             hints={
-                name: build_hints(runtime.plugins.values(), extenders=asks_extenders)
+                name: build_hints(runtime.plugins.values(), config.rules, extenders=asks_extenders)
                 for name, runtime in self.profiles.items()
             },
             initial_backoff=config.pod_initial_backoff_seconds,
@@ -130,6 +130,7 @@ class Scheduler:
             on_failure=on_failure,
             report=report,
             pod_groups=pod_groups,
+            nominates_gated=config.rules.gated_nominations_count,
         )
         self.intake = Intake(self, timer, config.gates)
 

@@ -112,6 +112,7 @@ class LiveScheduler:
                 created=_count_nothing if metrics is None else metrics.claims.created,
             ),
         )
+        self.writer.bind_retries = config.rules.bind_retries
         self._groups = GroupStatuses(
             client, clock, self._latest_group, self._spawn, LOG.warning, self._version_of_groups
         )

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -27,6 +27,10 @@ from podium.run.claim_writer import ClaimWriter
 from podium.run.pod_status import KnownPods, PodStatuses, worth_repeating
 from podium.serving.events.recorder import EventRecorder, kind_of, preempted, scheduler_of
 
+RETRY_PAUSES: Final = (0.01, 0.05, 0.25)
+"""Seconds before a binding is tried again."""
+RETRIED: Final = (500, 503)
+"""Answers after which it is."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 """Seconds between attempts to learn what became of a binding."""
 
@@ -73,6 +77,8 @@ class LiveWriter:
         self._claims = claims
         self.binding = 0
         """How many bindings are under way."""
+        self.bind_retries = 0
+        """How often a binding is tried again that the API server could not carry out."""
 
     # Bindings
 
@@ -84,6 +90,7 @@ class LiveWriter:
             await self._statuses.withdraw(pod.uid)
             pause = FIRST_PAUSE
             doubtful = False
+            retries = iter(RETRY_PAUSES[: self.bind_retries])
             while True:
                 known = self._pods.latest(pod)
                 if known is not None and known.node_name:  # the watch was quicker than the answer
@@ -94,9 +101,14 @@ class LiveWriter:
                 except Unreachable as error:
                     doubtful = doubtful or error.sent
                     if not doubtful:
-                        return self._unbound(pod, error)
+                        if not await self._wait_before_retry(retries):
+                            return self._unbound(pod, error)
+                        continue
                 except ApiError as error:
                     if error.conflict or doubtful or error.status >= 500:  # an error may hide that it was carried out
+                        retryable = error.status in RETRIED and not doubtful
+                        if retryable and await self._wait_before_retry(retries):
+                            continue
                         return await self._where(pod, node_name, error)
                     return self._unbound(pod, error)
                 except ClientError as error:
@@ -105,6 +117,13 @@ class LiveWriter:
                 pause = min(pause * 2, LONGEST_PAUSE)
         finally:
             self.binding -= 1
+
+    async def _wait_before_retry(self, pauses: Iterator[float]) -> bool:
+        """Wait, and say whether to try again. A binding that was carried out after all is then refused as a second."""
+        pause = next(pauses, None)
+        if pause is not None:
+            await asyncio.sleep(pause * (1 + 0.1 * self._rng.random()))
+        return pause is not None
 
     async def _where(self, pod: Pod, node_name: str, refusal: ApiError) -> Status | None:
         """Whether the pod is on the node after all, as the API server tells it.

@@ -97,7 +97,7 @@ def _text(data: bytes, source: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise StateSourceError(f"{source}:{line}: not UTF-8 text: {FORMS}") from None
+        raise StateSourceError(f"{source}:{line}: not UTF-8 text; save the file as UTF-8") from None
 
 
 def _kss_export(text: str, source: str) -> KnownState | None:

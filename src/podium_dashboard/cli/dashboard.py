@@ -64,9 +64,9 @@ def dashboard(
         feature_gates=feature_gates,
         kubernetes_version=kubernetes_version,
     )
-    asked = load_state(flags)
-    say_asides(asked)
-    view = view_of_objects(asked.known.objects, *asked.configured)
+    state = load_state(flags)
+    say_asides(state)
+    view = view_of_objects(state.known.objects, *state.configured)
     words = [word for file in cluster for word in ("--from", file)] + (["--config", config] if config else [])
     raise typer.Exit(run_to_end(_serve(DashboardSource("dump", look_at(view), words), port)))
 

@@ -63,6 +63,12 @@ class UnitInputs:
                 (folder / name).write_bytes(self._read(digest))
         return folder
 
+    def close(self) -> None:
+        """Remove the copies; a process that is ended at once leaves them to the system's temporary folder."""
+        if self._copies is not None:
+            shutil.rmtree(self._copies, ignore_errors=True)
+            self._copies = None
+
     @property
     def copies(self) -> Path:
         """Where copies are made; it goes with this object."""

@@ -27,6 +27,10 @@ PRELOADED = ["podium_lab.simulator.simulation_units"]
 """What every process needs: imported once, in the process that all are forked from."""
 
 
+IDLE_ENDS_WITHIN = 5.0
+"""Seconds that a process without a unit has to end by itself."""
+
+
 class _Worker:
     """One process and the unit it is at."""
 
@@ -96,9 +100,11 @@ class LocalWorkers:
 
     def _bury(self, worker: _Worker) -> None:
         self._workers.remove(worker)
+        worker.pipe.close()
+        if worker.number is None:
+            worker.process.join(IDLE_ENDS_WITHIN)  # it removes its copies of inputs
         worker.process.kill()
         worker.process.join()
-        worker.pipe.close()
 
 
 def serve_units(pipe: Connection, url: str) -> None:
@@ -111,6 +117,7 @@ def serve_units(pipe: Connection, url: str) -> None:
         try:
             unit = msgspec.msgpack.decode(pipe.recv_bytes(), type=Unit)
         except EOFError:
+            inputs.close()
             return
         payload, failure = attempt(unit, inputs)
         if payload is not None:
@@ -121,4 +128,5 @@ def serve_units(pipe: Connection, url: str) -> None:
         try:
             pipe.send_bytes(msgspec.msgpack.encode(failure))
         except OSError:  # the command has ended; the result is in the store
+            inputs.close()
             return

@@ -11,7 +11,7 @@ import pytest
 from podium_lab.simulator import simulate
 from podium_lab.units.store import open_store
 from tests.podium.cli.command import podium
-from tests.podium_lab.units.sweeps import TEXT, results, stored
+from tests.podium_lab.units.sweeps import TEXT, command, finished, results, stored
 
 
 @pytest.fixture
@@ -167,3 +167,17 @@ def test_the_python_interface_takes_a_store(scenario: str) -> None:
     assert [run.table.tobytes() for run in first.runs] == [run.table.tobytes() for run in again.runs]
     assert len(open_store("store").present()) == 10
     assert [run.seed for run in again.runs[2:4]] == [3, 4]
+
+
+@pytest.mark.long
+def test_workers_leave_no_copies_behind(scenario: str, tmp_path: Path) -> None:
+    Path("plug").mkdir()
+    Path("plug/quiet.py").write_text(
+        "from podium import Plugin\n\n\nclass Quiet(Plugin):\n    name = 'Quiet'\n\n"
+        "    def filter_node(self, cycle, pod, node):\n        return None\n"
+    )
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    arguments = command(Path(scenario), "--plugin", "plug/quiet.py", "--workers", "2", "--store", "s", "--out", "o")
+    assert finished(arguments, {"TMPDIR": str(temporary)})["done"] == 10
+    assert not list(temporary.glob("podium-*"))

@@ -44,11 +44,7 @@ export function MapPage() {
   ];
   return (
     <>
-      <Head
-        title="Cluster map"
-        command={pod ? command("explain", pod) : command("capacity", "-f", "pod.yaml")}
-        json="snapshot"
-      >
+      <Head title="Cluster map" command={pod ? command("explain", pod) : command("whatif", "--each")} json="snapshot">
         <button
           type="button"
           class="button quiet"

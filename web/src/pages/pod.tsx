@@ -8,6 +8,7 @@ import { ScoreTable } from "../parts/score-table";
 import { Empty, Entries, Head, Loading, NodeName, Panel, PodName, queueWords, Wrong } from "../parts/small";
 import { Waterfall } from "../parts/waterfall";
 import { ask, link, route } from "../routing";
+import { rejections } from "../scores";
 
 export function Pod() {
   const key = route.value.rest.join("/");
@@ -153,26 +154,6 @@ function WhyHere({ explanation, placed }: { explanation: Explanation; placed: st
       </details>
     </Panel>
   );
-}
-
-interface Rejection {
-  plugin: string;
-  reason: string;
-  nodes: string[];
-}
-
-/** The nodes that refuse, by plugin and reason, as podium explain groups them. */
-export function rejections(nodes: NodeAnswer[]): Rejection[] {
-  const found = new Map<string, Rejection>();
-  for (const node of nodes) {
-    if (node.feasible) continue;
-    const reason = node.reasons?.join(", ") ?? "";
-    const key = `${node.plugin}\n${reason}`;
-    const known = found.get(key) ?? { plugin: node.plugin ?? "", reason, nodes: [] };
-    known.nodes.push(node.name);
-    found.set(key, known);
-  }
-  return [...found.values()].sort((a, b) => b.nodes.length - a.nodes.length || a.plugin.localeCompare(b.plugin));
 }
 
 const NAMED = 12;

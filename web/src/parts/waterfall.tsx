@@ -2,28 +2,7 @@
 
 import type { NodeAnswer } from "../api";
 import { spaced } from "../format";
-
-export interface Step {
-  plugin: string;
-  winner: number;
-  other: number;
-  /** How far the winner is ahead after this plugin. */
-  ahead: number;
-}
-
-/** The plugins in which the two differ or score at all, those that tip the scales first. */
-export function steps(winner: NodeAnswer, other: NodeAnswer): Step[] {
-  const names = Object.keys({ ...winner.scores, ...other.scores });
-  const pairs = names
-    .map((plugin) => ({ plugin, winner: winner.scores?.[plugin] ?? 0, other: other.scores?.[plugin] ?? 0 }))
-    .filter((each) => each.winner || each.other)
-    .sort((a, b) => Math.abs(b.winner - b.other) - Math.abs(a.winner - a.other) || a.plugin.localeCompare(b.plugin));
-  let ahead = 0;
-  return pairs.map((each) => {
-    ahead += each.winner - each.other;
-    return { ...each, ahead };
-  });
-}
+import { steps } from "../scores";
 
 const ROW = 30;
 const NAMES = 232;

@@ -25,6 +25,7 @@ from podium.framework.queued import QueuedPod
 from podium.framework.status import PluginError
 from podium.framework.timer import UNTIMED, Step, Timer
 from podium.kube import Pod
+from podium.kube.versions import NEWEST, VersionRules
 
 HintsByProfile = Mapping[str, Mapping[str, Sequence[Interest]]]
 """Profile → plugin → the events it wants to hear of."""
@@ -55,14 +56,17 @@ class Listeners(NamedTuple):
     """Plugins that can tell which pods it may matter to."""
 
 
-def build_hints(plugins: Iterable[Plugin], *, extenders: bool = False) -> dict[str, list[Interest]]:
+def build_hints(
+    plugins: Iterable[Plugin], rules: VersionRules = NEWEST, *, extenders: bool = False
+) -> dict[str, list[Interest]]:
     """What the plugins of one profile registered, as the queue is to see it.
 
-    A plugin that waits for new nodes but not for taints is woken by every change of taints as well. For plugins that
-    leave their interests open, these follow from what their answers depend on; where they cannot, all the usual kinds
-    and their own resources count. Extenders cannot say what they wait for, so much of everything wakes them.
+    Before 1.37, a plugin that waits for new nodes but not for taints is woken by every change of taints as well. For
+    plugins that leave their interests open, these follow from what their answers depend on; where they cannot, all the
+    usual kinds and their own resources count. Extenders cannot say what they wait for: much of everything wakes them.
     """
     by_plugin: dict[str, list[Interest]] = {EXTENDER: list(_ANYTHING)} if extenders else {}
+    widens = rules.taint_changes_wake_node_listeners
     for plugin in plugins:
         interests = _registered(plugin)
         if interests is None:
@@ -73,7 +77,7 @@ def build_hints(plugins: Iterable[Plugin], *, extenders: bool = False) -> dict[s
         for interest in interests:
             if interest.resource == Resource.NODE:
                 about_nodes |= interest.action
-        if about_nodes & Action.ADD and not about_nodes & Action.UPDATE_NODE_TAINT:
+        if widens and about_nodes & Action.ADD and not about_nodes & Action.UPDATE_NODE_TAINT:
             interests.append(Interest(Resource.NODE, Action.UPDATE_NODE_TAINT))
         if interests:
             by_plugin[plugin.name] = interests

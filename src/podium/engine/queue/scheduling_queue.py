@@ -68,9 +68,12 @@ class SchedulingQueue:
         on_failure: OnPluginFailure = ignore_failure,
         report: Callable[[str], None] = lambda _message: None,
         pod_groups: bool = False,
+        nominates_gated: bool = True,
     ) -> None:
         """`pre_enqueue` and `hints` go by profile; `report` hears what goes wrong in a plugin. With `pod_groups`, a
-        member of a PodGroup that failed always backs off, whatever happened meanwhile."""
+        member of a PodGroup that failed always backs off, whatever happened meanwhile. With `nominates_gated`, the
+        nominated node of a gated pod is reserved for it."""
+        self._nominates_gated = nominates_gated
         self._pod_groups = pod_groups
         self._clock = clock
         self._nominator = nominator
@@ -98,6 +101,8 @@ class SchedulingQueue:
 
     def add(self, pod: Pod) -> None:
         """A new pod without a node."""
+        if self._nominates_gated:
+            self._nominator.nominate(pod)
         self._queues.to_active(self._new(pod), POD_ADD)
 
     def update(self, before: Pod, after: Pod) -> None:

@@ -110,8 +110,6 @@ class VersionRules:
     """NodeName stands before NodeUnschedulable in the default plugins."""
     node_name_pre_filters: bool = True
     """NodeName restricts a pod to the node it names at PreFilter."""
-    pod_group_post_filter: bool = True
-    """A profile has the extension point podGroupPostFilter."""
 
     # Messages
 
@@ -135,8 +133,6 @@ class VersionRules:
     """A pod's namespaceSelector that a namespace without labels matches reaches every namespace."""
     bind_mount_options: bool = True
     """A pod with bindMountOptions needs a node that declares VolumeBindMountOptions."""
-    device_features: bool = True
-    """Devices have counters, capacity, taints and binding conditions, and extended resources may be backed by them."""
     declared_features: bool = True
     """The plugin NodeDeclaredFeatures is among the default ones."""
 
@@ -149,21 +145,13 @@ class VersionRules:
 
     budgets_stop_at_the_first_broken: bool = True
     """A victim that breaks one disruption budget does not use up the budgets after it."""
-    waiting_victims_leave_in_memory: bool = True
-    """A victim that waits at Permit fails with an error, and the preemptor is woken."""
 
     # Queue
 
     taint_changes_wake_node_listeners: bool = False
     """A plugin that listens to added nodes, but not to taints, has its pods woken by every change of taints."""
-    target_pod_events: bool = True
-    """A change of the waiting pod itself is an event of its own, TargetPod."""
-    hints_count_nominated_pods: bool = True
-    """A pod that another node is nominated for counts as placed in the hints of affinity and spreading."""
     any_own_anti_affinity_term_wakes: bool = True
     """A pod is woken when a pod leaves that matches any of its anti-affinity terms; before, all of them."""
-    claim_deletion_wakes: bool = True
-    """The end of an allocated ResourceClaim wakes pods that DynamicResources rejected."""
     gated_nominations_count: bool = True
     """The nominated node of a gated pod is reserved for it as soon as the pod is seen."""
 
@@ -171,8 +159,6 @@ class VersionRules:
 
     bind_retries: int = 3
     """How often a binding that got 500, 503 or no connection is tried again."""
-    batches_rescore_the_last_node: bool = True
-    """Pods in a row may go to the node that the one before them took, after it was scored again."""
 
     def __str__(self) -> str:
         """

@@ -1,8 +1,8 @@
 """Decides which events may make room for a pod that InterPodAffinity refused.
 
-Only required terms matter. Here terms are taken as written, without resolving namespace selectors, and several
-anti-affinity terms must all match a pod for it to matter: coarser than the filter, but kube-scheduler's rule. Another
-pod matters only if it has, or is promised, a node. Terms that cannot be parsed may be about anything.
+Only required terms matter. Here terms are taken as written, without resolving namespace selectors. A pod matters if any
+anti-affinity term matches it; before 1.37, several terms must all match it. Another pod matters only if it has, or is
+promised, a node. Terms that cannot be parsed may be about anything.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from podium.plugins.inter_pod_affinity.incoming import NO_LABELS
 class AffinityHints:
     """Judges events for pods with required terms."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, any_term: bool = True) -> None:
         self._cluster = cluster
+        self._any_term = any_term
+        self._repelled = _matches_any if any_term else _matches_all
 
     def after_pod_change(self, pod: Pod, before: Pod | None, after: Pod | None) -> bool:
         """Label changes of the pod itself; other pods that begin to attract, or stop repelling, it."""
@@ -32,11 +34,11 @@ class AffinityHints:
         if after is None:
             assert before is not None, "an event speaks of an object"
             theirs = self._terms(before, TermKind.REQUIRED_ANTI_AFFINITY)
-            return _matches_all(anti_affinity, before) or theirs is None or _matches_all(theirs, pod)
+            return self._repelled(anti_affinity, before) or theirs is None or self._repelled(theirs, pod)
         if before is None:
             return _matches_all(affinity, after)
         attracts_now = not _matches_all(affinity, before) and _matches_all(affinity, after)
-        repels_no_more = _matches_all(anti_affinity, before) and not _matches_all(anti_affinity, after)
+        repels_no_more = self._repelled(anti_affinity, before) and not self._repelled(anti_affinity, after)
         return attracts_now or repels_no_more
 
     def after_node_change(self, pod: Pod, before: Node | None, after: Node) -> bool:
@@ -57,10 +59,14 @@ class AffinityHints:
         awaited: set[Pair] = set()
         for kind in (TermKind.REQUIRED_AFFINITY, TermKind.REQUIRED_ANTI_AFFINITY):
             terms = self._terms(pod, kind)
-            pairs = anchors(terms[0].selector) if terms else ()
-            if terms is None or pairs is None:
+            if terms is None:
                 return None
-            awaited.update(pairs)
+            every = self._any_term and kind == TermKind.REQUIRED_ANTI_AFFINITY
+            for term in terms if every else terms[:1]:
+                pairs = anchors(term.selector)
+                if pairs is None:
+                    return None
+                awaited.update(pairs)
         return awaited
 
     def of_event(self, before: Pod | None, after: Pod | None) -> set[Pair] | None:
@@ -82,6 +88,10 @@ def _moves(term: Term, there: Node, elsewhere: Node) -> bool:
 
 def _has_node(pod: Pod) -> bool:
     return bool(pod.node_name or pod.status.nominated_node_name)
+
+
+def _matches_any(terms: list[Term], pod: Pod) -> bool:
+    return any(term.matches(pod.namespace, NO_LABELS, pod.labels) for term in terms)
 
 
 def _matches_all(terms: list[Term], pod: Pod) -> bool:

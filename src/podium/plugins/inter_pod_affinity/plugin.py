@@ -51,7 +51,7 @@ class InterPodAffinity(Plugin):
         self._cluster = handle.cluster
 
     def interests(self) -> Iterable[Interest]:
-        hints = AffinityHints(self._cluster)
+        hints = AffinityHints(self._cluster, any_term=self.handle.rules.any_own_anti_affinity_term_wakes)
         pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
         node_actions = Action.ADD | Action.UPDATE_NODE_LABEL
         return [

@@ -12,6 +12,7 @@ from podium.framework import Action, Event, Interest, Plugin, Resource
 from podium.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
 from podium.framework.extender import EXTENDER
 from podium.kube import Pod
+from podium.kube.versions import KNOWN
 from tests.podium.engine.queue.queues import NODE_ADD, NODE_LABEL, POD_GONE, ByKey, World, says
 from tools.kit.builders import make_cluster, make_handle, make_node, make_pod
 
@@ -308,7 +309,8 @@ class TestBuilding:
                 return interests
 
         extra = [Interest(Resource.NODE, Action.UPDATE_NODE_TAINT, None)] if added else []
-        assert build_hints([make(Some)]) == {"Some": interests + extra}
+        assert build_hints([make(Some)], KNOWN["1.36"]) == {"Some": interests + extra}
+        assert build_hints([make(Some)], KNOWN["1.37"]) == {"Some": interests}
 
     def test_who_does_not_say_hears_of_all_usual_kinds_and_of_its_own(self) -> None:
         class Open(Plugin):

@@ -7,6 +7,7 @@ from dataclasses import fields
 import pytest
 
 from podium.kube.versions import KNOWN, NEWEST, UnknownVersionError, VersionRules, find_rules, version_in
+from podium.kube.versions.upgrade import changes_between, explained_facts
 
 OF_EVERY_MINOR = {"minor", "table", "gates", "switched"}
 
@@ -15,6 +16,25 @@ def test_every_fact_differs_between_two_of_the_minors_that_are_known() -> None:
     """One that no longer does is no fact about versions: when a minor was dropped, its rule goes to the plugin."""
     facts = {field.name for field in fields(VersionRules)} - OF_EVERY_MINOR
     assert {name for name in facts if len({getattr(rules, name) for rules in KNOWN.values()}) == 1} == set()
+
+
+def test_every_fact_that_differs_is_told_by_an_upgrade() -> None:
+    told_otherwise = {"part_of_generic_workload"}  # by the rows of the gates
+    assert {field.name for field in fields(VersionRules)} - OF_EVERY_MINOR - told_otherwise == explained_facts()
+    oldest, *_between, newest = KNOWN.values()
+    names = [change.name for change in changes_between(oldest, newest, EveryPlugin())]
+    assert len(names) == len(set(names)) > 20
+
+
+def test_a_fact_of_a_plugin_that_is_not_enabled_is_left_out() -> None:
+    with_it = {each.name for each in changes_between(KNOWN["1.36"], NEWEST, {"ImageLocality"})}
+    without = {each.name for each in changes_between(KNOWN["1.36"], NEWEST, set())}
+    assert with_it - without == {"image volumes in ImageLocality"}
+
+
+class EveryPlugin(set[str]):
+    def __contains__(self, _name: object) -> bool:
+        return True
 
 
 def test_the_oldest_minor_can_be_dropped_because_no_other_is_made_of_it() -> None:
