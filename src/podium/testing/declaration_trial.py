@@ -33,8 +33,8 @@ from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError
 from podium.kube import Pod
 from podium.testing.builders import pod
+from podium.testing.random_cluster import CLAIMS, PartChange, RandomCluster, claim_volumes
 from podium.testing.trial_words import keys_of, words_of
-from podium.testing.trial_world import CLAIMS, TrialWorld, WorldChange, claim_volumes
 
 SEEDS = range(20)
 _ABOUT_THE_POD = ""
@@ -68,7 +68,7 @@ class _Answers(NamedTuple):
 
     key: Hashable
     by_node: dict[str, tuple[str, ...]]
-    """By node; what is said of the pod itself by ""."""
+    """By node; what concerns the pod itself by ""."""
 
 
 def try_declaration(
@@ -96,7 +96,7 @@ def try_declaration(
     words = list(dict.fromkeys((*words_of(plugin), *keys_of((*given, *pods)))))
     found: dict[str, WrongDeclaration] = {}
     for seed in seeds:
-        world = TrialWorld(plugin, given, args, words, random.Random(seed))
+        world = RandomCluster(plugin, given, args, words, random.Random(seed))
         for wrong in _Trial(plugin, world, pods).run():
             found.setdefault(wrong.part, wrong)
     if "pods" in found:
@@ -107,7 +107,7 @@ def try_declaration(
 class _Trial:
     """One world, and the pods that the plugin is asked about."""
 
-    def __init__(self, plugin: type[Plugin], world: TrialWorld, pods: Sequence[Pod]) -> None:
+    def __init__(self, plugin: type[Plugin], world: RandomCluster, pods: Sequence[Pod]) -> None:
         self.world = world
         self.runtime: ProfileRuntime = world.cluster.runtime_of(plugin.name)
         self.plugin = self.runtime.plugins[plugin.name]
@@ -116,11 +116,11 @@ class _Trial:
         self.pods = [*pods, *(self._random_pod(number) for number in range(2))]
 
     def run(self) -> Iterable[WrongDeclaration]:
-        if self._never_kept():
+        if self._is_uncached():
             return
         known = [self._ask(each) for each in self.pods]
         for each, answers in zip(self.pods, known, strict=True):
-            if chance := list(self._compare(each, answers, self._ask(each), WorldChange("chance", "nothing changed"))):
+            if chance := list(self._compare(each, answers, self._ask(each), PartChange("chance", "nothing changed"))):
                 yield from chance
                 return
             other = replace(
@@ -130,7 +130,7 @@ class _Trial:
                 ),
             )
             yield from self._compare(
-                each, answers, self._ask(other), WorldChange("pod", "the pod had another name and uid")
+                each, answers, self._ask(other), PartChange("pod", "the pod had another name and uid")
             )
             if any(volume.persistent_volume_claim for volume in each.spec.volumes):
                 yield from self._with_other_claims(each, answers)
@@ -145,7 +145,7 @@ class _Trial:
             for each, old, new in zip(self.pods, before, known, strict=True):
                 yield from self._compare(each, old, new, change, declared)
 
-    def _never_kept(self) -> bool:
+    def _is_uncached(self) -> bool:
         return self.declared.node == NodePart.ANYTHING and not self.dependence.may_move
 
     def _with_other_claims(self, asked: Pod, answers: _Answers) -> Iterable[WrongDeclaration]:
@@ -161,10 +161,10 @@ class _Trial:
             asked,
             answers,
             self._ask(other),
-            WorldChange("claims", f"its claims were {', '.join(names[: len(volumes)])}"),
+            PartChange("claims", f"its claims were {', '.join(names[: len(volumes)])}"),
         )
 
-    def _declared(self, change: WorldChange, cursor: RowCursor) -> set[str]:
+    def _declared(self, change: PartChange, cursor: RowCursor) -> set[str]:
         """The nodes that Podium asks about again, because a declared part of them changed."""
         if self.declared.node == NodePart.ANYTHING:
             return set()
@@ -174,7 +174,7 @@ class _Trial:
         return names if change.level <= self.declared.node else names - {change.node}
 
     def _compare(
-        self, asked: Pod, before: _Answers, after: _Answers, change: WorldChange, declared: Collection[str] = ()
+        self, asked: Pod, before: _Answers, after: _Answers, change: PartChange, declared: Collection[str] = ()
     ) -> Iterable[WrongDeclaration]:
         """Whether a kept answer would have been wrong."""
         if before.key is None or before.key != after.key:
@@ -184,13 +184,13 @@ class _Trial:
             if now is None or now == answer or name in declared:
                 continue
             where = "" if name == _ABOUT_THE_POD else f" about node {name}"
-            said = f"{', '.join(answer)} became {', '.join(now)}"
+            changed = f"{', '.join(answer)} became {', '.join(now)}"
             elsewhere = bool(change.node) and change.node != name
             advice = _BEYOND if elsewhere else _ADVICE.get(change.part, _BEYOND)
             yield WrongDeclaration(
                 change.part,
                 f'plugin "{self.plugin.name}" declares too little: {change.words}, and its answer{where} for pod '
-                f"{asked.key} changed ({said}); {advice}",
+                f"{asked.key} changed ({changed}); {advice}",
             )
             return
 
@@ -205,7 +205,7 @@ class _Trial:
         whole: list[str] = []
         self._ask_filter(cycle, whole, by_node)
         self._ask_scores(cycle, whole, by_node)
-        answers = {name: tuple(said) for name, said in by_node.items()}
+        answers = {name: tuple(parts) for name, parts in by_node.items()}
         return _Answers(key, {_ABOUT_THE_POD: tuple(whole), **answers})
 
     def _ask_filter(self, cycle: Cycle, whole: list[str], by_node: dict[str, list[str]]) -> None:
@@ -218,12 +218,12 @@ class _Trial:
         whole.append(f"PreFilter {'passes' if outcome.status is None else outcome.status.message}, nodes {names}")
         if outcome.status is not None:
             return
-        for name, said in by_node.items():
+        for name, answers in by_node.items():
             try:
                 status = self.runtime.run_filters_on(cycle, cycle.cluster.row_of[name])
-                said.append("Filter passes" if status is None else f"Filter: {status.message}")
+                answers.append("Filter passes" if status is None else f"Filter: {status.message}")
             except PluginError as error:
-                said.append(f"Filter fails: {error}")
+                answers.append(f"Filter fails: {error}")
 
     def _ask_scores(self, cycle: Cycle, whole: list[str], by_node: dict[str, list[str]]) -> None:
         rows = np.array([cycle.cluster.row_of[name] for name in by_node], dtype=np.intp)
@@ -233,10 +233,10 @@ class _Trial:
             whole.append(f"PreScore skips {sorted(cycle.skipped_scores)}")
             for each in self.runtime.scores:
                 if each.name not in cycle.skipped_scores:
-                    for said, score in zip(
+                    for answers, score in zip(
                         by_node.values(), self.runtime.raw_score_of(each, cycle, nodes).tolist(), strict=True
                     ):
-                        said.append(f"score {score}")
+                        answers.append(f"score {score}")
         except PluginError as error:
             whole.append(f"Score fails: {error}")
 

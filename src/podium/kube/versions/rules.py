@@ -133,8 +133,6 @@ class VersionRules:
     """A pod's namespaceSelector that a namespace without labels matches reaches every namespace."""
     bind_mount_options: bool = True
     """A pod with bindMountOptions needs a node that declares VolumeBindMountOptions."""
-    device_features: bool = True
-    """Devices have counters, capacity, taints and binding conditions, and extended resources may be backed by them."""
     declared_features: bool = True
     """The plugin NodeDeclaredFeatures is among the default ones."""
 

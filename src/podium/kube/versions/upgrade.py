@@ -108,14 +108,6 @@ _FACTS: Final = {
         "go anywhere",
         "such pods may fit nowhere until kubelets are upgraded",
     ),
-    "device_features": _Fact(
-        "rule",
-        "counters, capacity, taints and binding conditions of devices",
-        "DynamicResources",
-        "count",
-        "dropped by the API server",
-        "claims that use them are allocated by them",
-    ),
     "declared_features": _Fact(
         "default",
         "plugin NodeDeclaredFeatures",
@@ -123,6 +115,14 @@ _FACTS: Final = {
         "enabled",
         "–",
         "pods that need a kubelet feature go only where it is declared",
+    ),
+    "pod_group_condition": _Fact(
+        "rule",
+        "condition of a PodGroup",
+        "",
+        "",
+        "",
+        "none; tools that read the condition have to read the new name",
     ),
     "devices": _Fact(
         "rule",

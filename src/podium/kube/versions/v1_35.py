@@ -124,7 +124,6 @@ RULES = replace(
     switched=frozenset({Gate.STORAGE_CAPACITY_SCORING}),
     balance_without_the_pod=False,
     image_volumes=ImageVolumes.IGNORED,
-    device_features=False,
     declared_features=False,
     devices=replace(v1_36.RULES.devices, extended_resources=False),
 )

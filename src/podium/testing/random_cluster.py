@@ -27,7 +27,7 @@ _SECONDS: Final = (1.0, 40.0, 600.0, 7 * 3600.0, 24 * 3600.0)
 _CPU: Final = ("100m", "500m", "1", "2")
 
 
-class WorldChange(NamedTuple):
+class PartChange(NamedTuple):
     """What was changed in a world."""
 
     part: str
@@ -39,7 +39,7 @@ class WorldChange(NamedTuple):
     """Of a part of a node: the least `node` that declares it for that node."""
 
 
-class TrialWorld:
+class RandomCluster:
     """A cluster with the plugin, and random objects in it that can be changed."""
 
     def __init__(
@@ -75,7 +75,7 @@ class TrialWorld:
 
     # One part at a time
 
-    def change_node(self) -> WorldChange:
+    def change_node(self) -> PartChange:
         name = self.rng.choice(list(self.nodes))
         known = self.nodes[name]
         fresh = self._node(name)
@@ -99,41 +99,41 @@ class TrialWorld:
             status = replace(status, conditions=fresh.status.conditions)
         self.nodes[name] = replace(known, metadata=metadata, spec=spec, status=status)
         self.cluster.add([self.nodes[name]])
-        return WorldChange("node object", f"the {what} of node {name} changed", name, NodePart.OBJECT)
+        return PartChange("node object", f"the {what} of node {name} changed", name, NodePart.OBJECT)
 
-    def add_or_remove_node(self) -> WorldChange:
+    def add_or_remove_node(self) -> PartChange:
         empty = [name for name in self.nodes if not any(each.node_name == name for each in self.placed.values())]
         if len(self.nodes) > 4 and empty and self.rng.random() < 0.5:
             gone = self.rng.choice(empty)
             self.cluster.delete(self.nodes.pop(gone))
-            return WorldChange("node object", f"node {gone} went", gone)
+            return PartChange("node object", f"node {gone} went", gone)
         made = self._node(f"n{next(self.numbers) + 10}")
         self.nodes[made.name] = made
         self.cluster.add([made])
-        return WorldChange("node object", f"node {made.name} came", made.name)
+        return PartChange("node object", f"node {made.name} came", made.name)
 
-    def change_totals(self) -> WorldChange:
+    def change_totals(self) -> PartChange:
         """A pod comes, goes, or asks for more or less."""
         roll = self.rng.random()
         if self.placed and roll < 0.35:
             key = self.rng.choice(list(self.placed))
             gone = self.placed.pop(key)
             self.cluster.delete(gone)
-            return WorldChange("totals", f"pod {key} left node {gone.node_name}", gone.node_name, NodePart.TOTALS)
+            return PartChange("totals", f"pod {key} left node {gone.node_name}", gone.node_name, NodePart.TOTALS)
         if self.placed and roll < 0.55:
             key = self.rng.choice(list(self.placed))
             known = self.placed[key]
             containers = self._pod(known.node_name).spec.containers
             self._replace_pod(replace(known, spec=replace(known.spec, containers=containers)))
-            return WorldChange(
+            return PartChange(
                 "totals", f"pod {key} on node {known.node_name} was resized", known.node_name, NodePart.TOTALS
             )
         made = self._pod(self.rng.choice(list(self.nodes)))
         self.placed[made.key] = made
         self.cluster.add([made])
-        return WorldChange("totals", f"pod {made.key} came to node {made.node_name}", made.node_name, NodePart.TOTALS)
+        return PartChange("totals", f"pod {made.key} came to node {made.node_name}", made.node_name, NodePart.TOTALS)
 
-    def change_pods(self) -> WorldChange:
+    def change_pods(self) -> PartChange:
         """A pod gives way to one that asks for the same and differs in all else, or gets other labels."""
         if not self.placed:
             return self.change_totals()
@@ -151,17 +151,17 @@ class TrialWorld:
             self.placed[other.key] = other
             self.cluster.add([other])
             words = f"pod {other.key} took the place of pod {key} on node {known.node_name}"
-        return WorldChange("pods", words, known.node_name, NodePart.PODS)
+        return PartChange("pods", words, known.node_name, NodePart.PODS)
 
-    def change_kind(self, kind: type) -> WorldChange:
+    def change_kind(self, kind: type) -> PartChange:
         names = [key for known, key in self.others if known is kind]
         if names and self.rng.random() < 0.3:
             key = self.rng.choice(names)
             self.cluster.delete(self.others.pop((kind, key)))
-            return WorldChange("kinds", f"{kind.__name__} {key} went")
-        return WorldChange("kinds", f"{kind.__name__} {self._set(kind)} came or changed")
+            return PartChange("kinds", f"{kind.__name__} {key} went")
+        return PartChange("kinds", f"{kind.__name__} {self._set(kind)} came or changed")
 
-    def change_custom(self, resource: str) -> WorldChange:
+    def change_custom(self, resource: str) -> PartChange:
         texts = {self.rng.choice(self.words): self.rng.choice(self.words) for _ in range(4)}
         key = self.rng.choice([word for word in self.words if word.count("/") == 1] + ["default/x", *CLAIMS])
         data = {
@@ -170,25 +170,25 @@ class TrialWorld:
             "spec": {**texts, "nodes": self.rng.sample(list(self.nodes), 2)},
         }
         self.cluster.set_custom(resource, key, None if self.rng.random() < 0.2 else data)
-        return WorldChange("kinds", f"{resource} {key} came, changed or went")
+        return PartChange("kinds", f"{resource} {key} came, changed or went")
 
-    def change_clock(self) -> WorldChange:
+    def change_clock(self) -> PartChange:
         seconds = self.rng.choice(_SECONDS)
         self.cluster.clock.advance(seconds)
-        return WorldChange("clock", f"{seconds:g} seconds passed")
+        return PartChange("clock", f"{seconds:g} seconds passed")
 
-    def change_load(self) -> WorldChange:
+    def change_load(self) -> PartChange:
         for series in self.cluster.load.followed:
             values = {
                 name: self.rng.choice((0.1, 0.5, 5.0, 50.0, 95.0)) for name in self.nodes if self.rng.random() < 0.8
             }
             self.cluster.load.set(series, values, self.cluster.clock.now())
-        return WorldChange("load", "other load was measured")
+        return PartChange("load", "other load was measured")
 
-    def changes(self, declared_kinds: Iterable[type]) -> list[Callable[[], WorldChange]]:
+    def changes(self, declared_kinds: Iterable[type]) -> list[Callable[[], PartChange]]:
         """Every part, in the order in which the most telling comes first."""
         kinds = [kind for kind in SAMPLES if kind not in set(declared_kinds)]
-        made: list[Callable[[], WorldChange]] = [
+        made: list[Callable[[], PartChange]] = [
             *([self.change_clock] * 3),
             *([self.change_node] * 8),
             *([self.add_or_remove_node] * 2),
