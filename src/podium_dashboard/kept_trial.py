@@ -19,7 +19,7 @@ from podium_dashboard.explaining import Known, as_held
 
 MOST_CHANGED: Final = 0.25
 """The share of objects from which on building again is quicker than taking in what changed."""
-ObjectKey = tuple[Hashable, str]
+ObjectKey = tuple[object, str]
 
 
 class _Changes(NamedTuple):
@@ -79,7 +79,7 @@ class KeptTrial:
 def _key_of(item: Any) -> ObjectKey:
     if isinstance(item, Pod):
         return Pod, item.uid or item.key
-    kind: Hashable = item.plural_group if isinstance(item, ThirdPartyObject) else type(item)
+    kind: object = item.plural_group if isinstance(item, ThirdPartyObject) else type(item)
     return kind, item.name if isinstance(item, Node) else item.key
 
 
