@@ -73,7 +73,7 @@ def write_recording(path: Path, cases: Iterable[Case], version: str, command: st
 
 
 def read_recording(path: Path) -> list[Case]:
-    """The cases of a file; they share their objects, which nobody may change."""
+    """The cases of a file; they share their objects, so do not change them."""
     found = msgspec.json.decode(lzma.decompress(path.read_bytes()), type=_Recording)
     minor = found.version.removeprefix("v").rpartition(".")[0]
     return [

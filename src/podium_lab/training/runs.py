@@ -77,7 +77,7 @@ def train(
     judge = judge_of(world)
     rewards = {name: float(np.mean(judge(name).rewards)) for name in HEURISTICS}
     world = world._replace(teacher=max(rewards, key=rewards.__getitem__))
-    heuristic, judge = rewards[world.teacher], judge_of(world)
+    heuristic = rewards[world.teacher]
     best, reached = jax.tree.map(jax.numpy.copy, learner.weights), -np.inf
     checkpoint = folder / "checkpoint.npz"
     found = restore(checkpoint, settings.digest, (learner, best))
@@ -100,7 +100,7 @@ def train(
             update = int(learner.update)
             shown = {f"{phase}/{name}": float(each) for name, each in figures.items()}
             if update % VALIDATED_EVERY == 0 or update in (settings.cloning_updates, settings.updates):
-                judged = judge(learner.weights)
+                judged = judge(learner.weights, world.teacher)
                 mean = float(np.mean(judged.rewards))
                 if mean > reached and update >= settings.cloning_updates:
                     best, reached = jax.tree.map(jax.numpy.copy, learner.weights), mean
@@ -120,7 +120,7 @@ def train(
     finally:
         events.close()
     keep()
-    return Trained(best, world.teacher, heuristic, reached, float(judge(best).agreement))
+    return Trained(best, world.teacher, heuristic, reached, float(judge(best, world.teacher).agreement))
 
 
 def file_of(settings: TrainingSettings, trained: Trained, command: str, code_version: str) -> bytes:

@@ -29,13 +29,11 @@ class ValidationFigures(NamedTuple):
     """The share of decisions that were among the best of the teacher, the heuristic that was learned first."""
 
 
-def judge_of(world: TrainingWorld) -> Callable[[Weights | str], ValidationFigures]:
-    """Plays the validation episodes by weights, or by the heuristic of an objective."""
+def judge_of(world: TrainingWorld) -> Callable[..., ValidationFigures]:
+    """Plays the validation episodes by weights, compared with a teacher, or by the heuristic of an objective."""
     tables, game = world.validation, world.game
     number, longest = tables.at.shape
-    heuristics = [
-        partial(dynamics.heuristic_scores, game, tables, objective=each) for each in (*HEURISTICS, world.teacher)
-    ]
+    heuristics = [partial(dynamics.heuristic_scores, game, tables, objective=each) for each in HEURISTICS]
 
     def played(weights: Weights | None, which: Any) -> ValidationFigures:
         clusters = dynamics.begin(game, tables, jnp.arange(number))
@@ -57,11 +55,12 @@ def judge_of(world: TrainingWorld) -> Callable[[Weights | str], ValidationFigure
 
     by_weights, by_heuristic = jax.jit(played), jax.jit(lambda which: played(None, which))
 
-    def judge(policy: Weights | str) -> ValidationFigures:
+    def judge(policy: Weights | str, teacher: str = "") -> ValidationFigures:
+        names = list(HEURISTICS)
         if isinstance(policy, str):
-            found: ValidationFigures = by_heuristic(list(HEURISTICS).index(policy))
+            found: ValidationFigures = by_heuristic(names.index(policy))
         else:
-            found = by_weights(policy, len(HEURISTICS))
+            found = by_weights(policy, names.index(teacher or world.teacher))
         return found
 
     return judge

@@ -58,6 +58,8 @@ class Busy:
         for number in range(nodes):
             zone = {"topology.kubernetes.io/zone": f"zone-{number % ZONES}"}
             self.scheduler.add(node(f"node-{number}", cpu=32, memory="128Gi", labels=zone))
+        self.scheduler.add(*(pod(f"first-{number}", cpu="500m", memory="1Gi") for number in range(100)))
+        self.scheduler.schedule()
         self.port = 0
         self.ready = threading.Event()
 

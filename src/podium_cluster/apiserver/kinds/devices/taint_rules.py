@@ -30,7 +30,7 @@ def _prepare(rule: JsonObject, context: WriteContext) -> None:
 
 
 def _prepare_update(new: JsonObject, old: JsonObject, context: WriteContext) -> None:
-    """The time is that of the effect: it begins anew with another effect, unless the writer says when."""
+    """The time is that of the effect: another effect starts it again, unless the writer says when."""
     taint, before = _taint(new), _taint(old)
     if taint.get("effect") != before.get("effect") and taint.get("timeAdded") == before.get("timeAdded"):
         taint["timeAdded"] = context.now()
