@@ -184,6 +184,16 @@ class Feed:
         except TimeoutError:
             raise NothingYetError(self.problem or "the scheduler has not been read yet: try again") from None
 
+    async def fresh(self) -> None:
+        """Look now unless somebody watches, whose looks are fresh; raises NoSchedulerError where that fails."""
+        await self.ready()
+        if not self.viewers:
+            async with self._ticked:
+                self._hurry.set()
+                await self._ticked.wait()
+        if self.problem:
+            raise NoSchedulerError(self.problem)
+
     # Answers
 
     def state(self, viewer: Viewer, at: float | None = None) -> DashboardState:
