@@ -33,7 +33,7 @@ from podium_dashboard.time_ring import PastPoint, TimeRing
 from podium_dashboard.viewer import Viewer
 
 PACE: Final = 0.2
-"""Seconds between two looks while somebody watches."""
+"""Seconds between two looks while a viewer is connected."""
 SLOW_PACE: Final = 1.0
 MOST_ENTRIES: Final = 50
 """Entries in one tick; the rest is counted."""

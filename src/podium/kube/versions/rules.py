@@ -134,7 +134,7 @@ class VersionRules:
     bind_mount_options: bool = True
     """A pod with bindMountOptions needs a node that declares VolumeBindMountOptions."""
     declared_features: bool = True
-    """The plugin NodeDeclaredFeatures is among the default ones."""
+    """NodeDeclaredFeatures is among the default plugins, and looks at pods; before, it let all pass."""
 
     pod_group_condition: str = "PodGroupInitiallyScheduled"
     """The condition that the scheduler writes into the status of a PodGroup."""
