@@ -80,8 +80,8 @@ def _of_queue(scheduler: Scheduler) -> list[MetricFamily]:
     queue = scheduler.queue
 
     def pending() -> Reading:
-        groups = {("incomplete",): 0, ("pending",): 0} if scheduler.rules.counts_queued_entities else {}
-        return {(name,): number for name, number in queue.pending()._asdict().items()} | groups
+        numbers: dict[Labels, float] = {(name,): number for name, number in queue.pending()._asdict().items()}
+        return numbers | ({("incomplete",): 0, ("pending",): 0} if scheduler.rules.counts_queued_entities else {})
 
     def rejected() -> Reading:
         return {labels: number for labels, number in queue.rejections().items()}  # noqa: C416 (mypy tells them apart)
