@@ -64,7 +64,7 @@ def _type(of: types.Type, path: str) -> str:
         return ", ".join(code(value) for value in text.removeprefix("one of ").split(", "))
     for each in (path, f"{path}[]"):
         if each in PARTS:
-            return text.replace("object", f"[object](#{re.sub(r'[^a-z]', '', each)})")
+            return text.replace("object", f"[object](#{re.sub(r'[^a-z0-9]', '', each)})")
     return plain(text)
 
 

@@ -33,7 +33,7 @@ from podium_dashboard.time_ring import PastPoint, TimeRing
 from podium_dashboard.viewer import Viewer
 
 PACE: Final = 0.2
-"""Seconds between two looks while somebody watches."""
+"""Seconds between two looks while a viewer is connected."""
 SLOW_PACE: Final = 1.0
 MOST_ENTRIES: Final = 50
 """Entries in one tick; the rest is counted."""
@@ -183,6 +183,16 @@ class Feed:
             await asyncio.wait_for(self._looked.wait(), FIRST_LOOK)
         except TimeoutError:
             raise NothingYetError(self.problem or "the scheduler has not been read yet: try again") from None
+
+    async def fresh(self) -> None:
+        """Look now unless somebody watches, whose looks are fresh; raises NoSchedulerError where that fails."""
+        await self.ready()
+        if not self.viewers:
+            async with self._ticked:
+                self._hurry.set()
+                await self._ticked.wait()
+        if self.problem:
+            raise NoSchedulerError(self.problem)
 
     # Answers
 

@@ -71,9 +71,9 @@ def _resources(view: SchedulerView, row: int, node: Node) -> Iterator[NodeResour
     resources = view.engine.cluster.resources
     names = [*ALWAYS_SHOWN, *(name for name in sorted(node.status.allocatable) if name not in (*ALWAYS_SHOWN, "pods"))]
     for name in names:
-        offered, asked = int(resources.allocatable_of(name)[row]), int(resources.requested_of(name)[row])
-        if offered or asked or name in ALWAYS_SHOWN:
-            yield NodeResource(name=name, allocatable=offered, requested=asked)
+        offered, requested = int(resources.allocatable_of(name)[row]), int(resources.requested_of(name)[row])
+        if offered or requested or name in ALWAYS_SHOWN:
+            yield NodeResource(name=name, allocatable=offered, requested=requested)
 
 
 def _pod_row(placed: PlacedPod) -> NodePodRow:

@@ -14,7 +14,7 @@ from podium.run.scheduler_pages import MOST, QueueQuestion, queue_of
 from podium_dashboard.feed import entries_for
 from podium_dashboard.records import DashboardState, PodDetails, PodEntry, WaitingPodRow
 from podium_dashboard.viewer import Viewer
-from podium_dashboard.waiting import owner_of, said_of
+from podium_dashboard.waiting import condition_message, owner_of
 
 MOST_SHOWN = 200
 """Entries of one pod's timeline."""
@@ -64,7 +64,7 @@ def waiting_row(view: SchedulerView, pod: Pod) -> WaitingPodRow | None:
         return None
     row = msgspec.convert(found, WaitingPodRow)
     row.owner = owner_of(pod)
-    row.reason = row.message or said_of(pod) or view.messages.get(pod.key, "")
+    row.reason = row.message or condition_message(pod) or view.messages.get(pod.key, "")
     return row
 
 

@@ -60,7 +60,7 @@ class ApiAnswers:
 
     async def show(self, name: str, query: Mapping[str, str], viewer: Viewer) -> msgspec.Struct | bytes:
         """The answer to a GET; raises RefusedError."""
-        await self._feed.ready()
+        await self._feed.fresh()
         state = self._feed.state(viewer)
         match name.split("/"):
             case ["snapshot"]:

@@ -25,4 +25,4 @@ class Viewer(NamedTuple):
 
 
 EVERYBODY = Viewer()
-"""Whoever reaches a dashboard on loopback, where nobody is asked who they are."""
+"""The viewer of a dashboard on loopback, which has no sign-in."""

@@ -36,7 +36,7 @@ def waiting_pods(viewer: Viewer, limit: int = SHOWN) -> Callable[[SchedulerView]
             pod = view.engine.cluster.objects.pending_pods.get(row.pod)
             if pod is not None:
                 row.owner = owner_of(pod)
-                row.reason = row.message or said_of(pod) or view.messages.get(row.pod, "")
+                row.reason = row.message or condition_message(pod) or view.messages.get(row.pod, "")
         return WaitingRows(rows, sum(page["counts"].values()) - len(seen) if not viewer.everything else 0)
 
     return take
@@ -48,7 +48,7 @@ def owner_of(pod: Pod) -> str:
     return "" if controller is None else f"{controller.kind}/{controller.name}"
 
 
-def said_of(pod: Pod) -> str:
+def condition_message(pod: Pod) -> str:
     """What the scheduler last wrote into the pod's condition."""
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.status == "False":

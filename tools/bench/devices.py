@@ -1,10 +1,7 @@
 """Defines workloads about devices: claims of a template, claims that pods share, extended resources, partitions.
 
 They are those of scheduler_perf's folder `dra` at their largest sizes; some have one node with devices and up to ten
-pods, and one without devices beside it. Kubernetes v1.36 requires of its own scheduler,
-in pods a second: SchedulingWithResourceClaimTemplate 56, and SteadyStateClusterResourceClaimTemplate 64 where no device
-is in use, 60 where half are and 60 where all but ten are (40, 64, 70 and 60 without queueing hints). The others have no
-threshold. Claims of a template come with their pod, as its controller would make them.
+pods, and one without devices beside it. Claims of a template come with their pod, as its controller would make them.
 """
 
 from __future__ import annotations

@@ -115,16 +115,18 @@ def to_json(workloads: Sequence[msgspec.Struct], changes: Sequence[RunChange] | 
 
 
 def run_table(measurements: Sequence[Measurement]) -> Table:
-    table = _table("workload", "nodes", "scored", "pods", "scheduled", "pods/s", "p50 µs", "p99 µs", "peak MB")
+    """The CI floor is kube-scheduler 1.37's; pods are followed by how many were scheduled where not all were."""
+    table = _table("workload", "nodes", "scored", "pods", "pods/s", "CI floor", "ratio", "p50 µs", "p99 µs", "peak MB")
     for each in measurements:
         short = each.scheduled < each.pods
         table.add_row(
             Text(each.workload),
             f"{each.nodes:,}",
             f"{each.nodes_scored:,}",
-            f"{each.pods:,}",
-            Text(f"{each.scheduled:,}", style="red" if short else ""),
+            Text(f"{each.scheduled:,} of {each.pods:,}", style="red") if short else f"{each.pods:,}",
             Text(f"{each.pods_per_s:,.0f}", style="bold"),
+            "" if each.threshold is None else f"{each.threshold:,.0f}",
+            "" if each.ratio is None else f"{each.ratio:,.1f}×",
             f"{each.p50_us:,.0f}",
             f"{each.p99_us:,.0f}",
             f"{each.peak_mb:,.0f}",

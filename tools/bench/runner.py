@@ -12,6 +12,7 @@ import msgspec
 from podium.config import Registry, SchedulerConfig
 from tools.bench.loop import WorkloadRun
 from tools.bench.operations import Step, WorkloadPlan
+from tools.bench.thresholds import THRESHOLDS
 from tools.bench.workload import Workload
 
 
@@ -29,6 +30,10 @@ class Measurement(msgspec.Struct, frozen=True):
     p99_us: float
     peak_mb: float
     """The most memory the process has held, interpreter and all."""
+    threshold: float | None = None
+    """The pods a second that Kubernetes 1.37 requires of its own scheduler, at the workload's own size."""
+    ratio: float | None = None
+    """How many times the threshold was reached."""
 
 
 def run_workload(
@@ -48,16 +53,20 @@ def run_workload(
     run.finish()
     scheduled = sum(run.is_bound(uid) for uid in run.spent)
     latencies = sorted(run.spent.values())
+    pods_per_s = round(scheduled / (run.elapsed / 1e9), 1) if run.elapsed > 0 else 0.0
+    threshold = THRESHOLDS.get(workload.name)
     return Measurement(
         workload=workload.name,
         nodes=run.nodes,
         nodes_scored=run.nodes_scored,
         pods=len(latencies),
         scheduled=scheduled,
-        pods_per_s=round(scheduled / (run.elapsed / 1e9), 1) if run.elapsed > 0 else 0.0,
+        pods_per_s=pods_per_s,
         p50_us=round(percentile(latencies, 50) / 1e3, 1),
         p99_us=round(percentile(latencies, 99) / 1e3, 1),
         peak_mb=round(peak_memory() / 2**20, 1),
+        threshold=threshold,
+        ratio=None if threshold is None else round(pods_per_s / threshold, 2),
     )
 
 

@@ -54,6 +54,17 @@ def select(patterns: Sequence[str]) -> list[Workload]:
     return [each for each in WORKLOADS if not patterns or any(_matches(each, pattern) for pattern in patterns)]
 
 
+def at_nodes(workload: Workload, nodes: int, patterns: Sequence[str]) -> Workload:
+    """The workload for another number of nodes; one about devices keeps its own, unless a pattern is its plain name.
+
+    >>> device = by_name("ExtendedResourceScoring/5000pods_500nodes")
+    >>> [at_nodes(device, 50, patterns).sizes["nodes"] for patterns in ([], ["Ext*"], ["ExtendedResourceScoring"])]
+    [500, 500, 50]
+    """
+    own_size = workload in DEVICES and not {workload.name, workload.case} & set(patterns)
+    return workload if own_size else workload.at(nodes)
+
+
 def by_name(name: str) -> Workload:
     return next(workload for workload in WORKLOADS if workload.name == name)
 

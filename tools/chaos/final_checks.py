@@ -64,7 +64,7 @@ OTHERS: dict[type, tuple[str, str]] = {
     ResourceClaim: ("resource.k8s.io/v1", "ResourceClaim"),
     ResourceSlice: ("resource.k8s.io/v1", "ResourceSlice"),
 }
-MOST_TASKS = 20
+MOST_TASKS = 24
 """Tasks of one kind that an idle scheduler may have."""
 
 

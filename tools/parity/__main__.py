@@ -20,13 +20,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.parity import podium_side
 from tools.parity.case import Case, load_case, save_case
-from tools.parity.compare import differences
 from tools.parity.gen_cluster import ClusterPlan, make_cluster
 from tools.parity.gen_groups import GATES
 from tools.parity.gen_pods import THEMES
 from tools.parity.groups import GroupComparison
+from tools.parity.judge import judge
 from tools.parity.podium_side import Answer
 from tools.parity.real_side import Disturbed, RealSide
 from tools.parity.recording import read_recording, recording_of, write_recording
@@ -175,10 +174,9 @@ class Comparison:
 def _ask(case: Case) -> tuple[Answer | None, list[str]]:
     """Podium's answer and what differs; a crash of Podium is a difference like any other."""
     try:
-        answer = podium_side.decide(case)
+        return judge(case)
     except Exception as error:
         return None, [f"Podium fails: {type(error).__name__}: {error}"]
-    return answer, differences(case, answer)
 
 
 def _replay(folder: Path) -> int:

@@ -2,8 +2,9 @@
 
 import itertools
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from unittest.mock import patch
 
 import msgspec
 import yaml
@@ -20,6 +21,7 @@ from podium.kube import KINDS, KubeObject, Node, Pod, decode_json
 from podium.kube.claim_status import claims_of_pod
 from podium.kube.versions import KNOWN
 from podium.placement.devices import allocate
+from podium.placement.devices.inventory import DevicePool
 from podium.placement.devices.uses import uses_of
 from podium.plugins import load_registry
 from tools.parity.case import Case, without_chance
@@ -47,6 +49,26 @@ class Answer:
     devices: list[str] = field(default_factory=list)
     # What would be written to the claims without devices, where nothing else of the pod needs any.
     allocations: dict[str, Obj] = field(default_factory=dict)
+
+
+def devices_by_chance(case: Case) -> bool:
+    """Whether kube-scheduler looks at the pools and slices of devices for this pod in an order that nobody knows."""
+    return not KNOWN[case.kubernetes].devices.pools_by_name and bool(case.pod["spec"].get("resourceClaims"))
+
+
+def decide_in_other_order(case: Case, number: int) -> Answer:
+    """Podium's decision with the pools and slices of devices in one of many orders."""
+
+    def rank(*name: str) -> float:
+        return random.Random(f"{number} {name}").random()
+
+    def renamed(obj: Obj) -> Obj:
+        name = obj["metadata"]["name"]
+        return {**obj, "metadata": {**obj["metadata"], "name": f"{rank(name):.9f}-{name}"}}
+
+    objects = [renamed(each) if each["kind"] == "ResourceSlice" else each for each in case.objects]
+    with patch.object(DevicePool, "order", property(lambda pool: (False, (f"{rank(*pool.id):.9f}", *pool.id)))):
+        return decide(replace(case, objects=objects))
 
 
 def decide(case: Case) -> Answer:

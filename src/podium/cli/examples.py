@@ -117,6 +117,10 @@ def _about(file: Path) -> str:
     lines = file.read_text(encoding="utf-8").splitlines()
     if file.suffix == ".csv":
         return f"data of a scenario: {len(lines):,} lines"
+    if file.suffix == ".json":
+        return f"settings for the other files of {file.parent.name}"
+    if file.suffix == ".py":
+        return lines[0].strip('"').partition(": ")[0].rstrip(".")
     comment = []
     for line in lines:
         if not line.startswith("# "):

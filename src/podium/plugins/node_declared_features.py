@@ -42,6 +42,8 @@ class NodeDeclaredFeatures(Plugin):
     depends_on = DependsOn(node=NodePart.OBJECT, claims=False)
 
     def interests(self) -> Iterable[Interest]:
+        if not self.handle.rules.declared_features:
+            return []
         return [
             Interest(
                 Resource.NODE,
@@ -60,6 +62,8 @@ class NodeDeclaredFeatures(Plugin):
         return None
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
+        if not self.handle.rules.declared_features:
+            return None
         needed: frozenset[str] | None = cycle.data.get(PRE_FILTER)
         if needed is None:
             raise PluginError(f'error reading "{PRE_FILTER}" from cycle-state: not found')
@@ -67,6 +71,8 @@ class NodeDeclaredFeatures(Plugin):
         return Verdict.reject(missing, MISSING)
 
     def _needed(self, pod: Pod) -> frozenset[str]:
+        if not self.handle.rules.declared_features:
+            return frozenset()
         needed = required_features(pod)
         return needed if self.handle.rules.bind_mount_options else needed - {BIND_MOUNT_OPTIONS}
 

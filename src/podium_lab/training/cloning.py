@@ -13,7 +13,7 @@ from podium_lab.learning.extra import needed
 from podium_lab.models.set_scorer import forward
 from podium_lab.training.learner import (
     ScorerLearner,
-    TrainingWorld,
+    TrainingScene,
     descend,
     flattened,
     returns_of,
@@ -30,7 +30,7 @@ TRACE = 0.95
 
 
 def clone(
-    world: TrainingWorld, settings: TrainingSettings, optimiser: Any, learner: ScorerLearner
+    world: TrainingScene, settings: TrainingSettings, optimiser: Any, learner: ScorerLearner
 ) -> tuple[ScorerLearner, Any]:
     """One update: roll out, and learn what the heuristic does in the states that were met."""
     clusters, key, rollout = roll_out(world, settings, learner, taught=True)

@@ -14,7 +14,7 @@ from podium_lab.environments import dynamics
 from podium_lab.learning.extra import needed
 from podium_lab.models.features import Array, Features
 from podium_lab.models.set_scorer import Weights, forward
-from podium_lab.training.learner import MOST_NORM, ScorerLearner, TrainingWorld, begin, descend
+from podium_lab.training.learner import MOST_NORM, ScorerLearner, TrainingScene, begin, descend
 from podium_lab.training.settings import TrainingSettings
 
 jax = needed("jax", "train")
@@ -47,7 +47,7 @@ def optimiser_of(settings: TrainingSettings) -> Any:
     return optax.chain(optax.clip_by_global_norm(MOST_NORM), optax.adam(settings.learning_rate, eps=1e-5))
 
 
-def begin_dqn(world: TrainingWorld, settings: TrainingSettings, optimiser: Any) -> ScorerLearner:
+def begin_dqn(world: TrainingScene, settings: TrainingSettings, optimiser: Any) -> ScorerLearner:
     """A learner that remembers nothing yet."""
     learner = begin(world, settings, optimiser)
     features = dynamics.observe(world.game, world.tables, learner.clusters)
@@ -69,7 +69,7 @@ def begin_dqn(world: TrainingWorld, settings: TrainingSettings, optimiser: Any) 
 
 
 def improve(
-    world: TrainingWorld, settings: TrainingSettings, optimiser: Any, learner: ScorerLearner
+    world: TrainingScene, settings: TrainingSettings, optimiser: Any, learner: ScorerLearner
 ) -> tuple[ScorerLearner, Any]:
     """One update: decide `horizon` pods of each cluster, and learn from remembered ones meanwhile."""
     key, use = jax.random.split(jax.random.wrap_key_data(learner.key))

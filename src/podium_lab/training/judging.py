@@ -166,7 +166,7 @@ def _choice(policy: str, seed: int) -> Choice:
         rng = np.random.default_rng([seed, 5])
         return lambda _episode, shown: int(rng.choice(np.flatnonzero(shown.cluster.mask)))
     if _is_url(policy):
-        return lambda episode, shown: _asked(_server(policy), episode, shown)
+        return lambda episode, shown: _choice_of(_server(policy), episode, shown)
     scorer = _scorer(policy)
     return lambda _episode, shown: _best(shown, scorer.scores(feature_arrays(np, shown.cluster, shown.pod)))
 
@@ -175,7 +175,7 @@ def _best(shown: Shown, scores: Any) -> int:
     return int(np.where(shown.cluster.mask, scores, -np.inf).argmax())
 
 
-def _asked(model: ScoringModel, episode: EngineEpisode, shown: Shown) -> int:
+def _choice_of(model: ScoringModel, episode: EngineEpisode, shown: Shown) -> int:
     """The best node by a server, which is asked about the feasible ones."""
     rows = np.flatnonzero(shown.cluster.mask)
     nodes = [episode.node_of(row) for row in rows.tolist()]

@@ -33,7 +33,7 @@ MOST_NORM = 0.5
 TRAINED = tuple(f"{layer}_{part}" for layer in LAYERS for part in "wb")
 
 
-class TrainingWorld(NamedTuple):
+class TrainingScene(NamedTuple):
     """The environments of a training."""
 
     game: Game
@@ -71,17 +71,17 @@ class Rollout(NamedTuple):
     """float32[…, W]: shares of the heuristic's best nodes; they add up to 1."""
 
 
-def make_world(loaded: LoadedScenario, settings: TrainingSettings) -> TrainingWorld:
+def make_world(loaded: LoadedScenario, settings: TrainingSettings) -> TrainingScene:
     """Environments with varied episodes; those for validation are as the scenario says."""
     source = EpisodeSource(loaded)
     game = Game.of(source.timing, settings.objective)
     tables = source.pool(settings.train_seeds, varied=True)
     validation = source.pool(settings.validation_seeds)
     episodes = [jax.tree.map(jnp.asarray, each) for each in (tables, validation)]
-    return TrainingWorld(game, episodes[0], episodes[1], settings.objective)
+    return TrainingScene(game, episodes[0], episodes[1], settings.objective)
 
 
-def begin(world: TrainingWorld, settings: TrainingSettings, optimiser: Any, memory: Any = ()) -> ScorerLearner:
+def begin(world: TrainingScene, settings: TrainingSettings, optimiser: Any, memory: Any = ()) -> ScorerLearner:
     """Weights drawn by the seed; clusters at different places of their episodes."""
     rng = np.random.default_rng([settings.seed, 1])
     weights = {name: jnp.asarray(each) for name, each in initial_weights(rng, settings.units).items()}
@@ -95,7 +95,7 @@ def begin(world: TrainingWorld, settings: TrainingSettings, optimiser: Any, memo
 
 
 def roll_out(
-    world: TrainingWorld, settings: TrainingSettings, learner: ScorerLearner, *, taught: bool = False
+    world: TrainingScene, settings: TrainingSettings, learner: ScorerLearner, *, taught: bool = False
 ) -> tuple[ClusterBatch, Array, Rollout]:
     """Decide `horizon` pods of each cluster by drawing from the scorer's probabilities, or as the heuristic would."""
     weights = learner.weights
@@ -121,7 +121,7 @@ def roll_out(
     return clusters, jax.random.key_data(key), rollout
 
 
-def best_nodes(world: TrainingWorld, clusters: ClusterBatch) -> Array:
+def best_nodes(world: TrainingScene, clusters: ClusterBatch) -> Array:
     """float32[B, W]: the heuristic's best nodes, in equal shares; zeros where nothing fits."""
     scores = dynamics.heuristic_scores(world.game, world.tables, clusters, world.teacher)
     best = (scores >= scores.max(axis=-1, keepdims=True) - TIE) & clusters.mask

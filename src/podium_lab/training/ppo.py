@@ -15,7 +15,7 @@ from podium_lab.models.set_scorer import forward
 from podium_lab.training.learner import (
     MOST_NORM,
     ScorerLearner,
-    TrainingWorld,
+    TrainingScene,
     descend,
     flattened,
     returns_of,
@@ -46,7 +46,7 @@ def optimiser_of(settings: TrainingSettings) -> Any:
 
 
 def improve(
-    world: TrainingWorld, settings: TrainingSettings, optimiser: Any, learner: ScorerLearner
+    world: TrainingScene, settings: TrainingSettings, optimiser: Any, learner: ScorerLearner
 ) -> tuple[ScorerLearner, Any]:
     """One update: roll out, and go over what happened a few times."""
     clusters, key, rollout = roll_out(world, settings, learner)

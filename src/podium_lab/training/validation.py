@@ -14,7 +14,7 @@ from podium_lab.environments.dynamics import ClusterBatch
 from podium_lab.learning.extra import needed
 from podium_lab.models.heuristics import HEURISTICS
 from podium_lab.models.set_scorer import Weights, forward
-from podium_lab.training.learner import TIE, TrainingWorld
+from podium_lab.training.learner import TIE, TrainingScene
 
 jax = needed("jax", "train")
 jnp = jax.numpy
@@ -29,7 +29,7 @@ class ValidationFigures(NamedTuple):
     """The share of decisions that were among the best of the teacher, the heuristic that was learned first."""
 
 
-def judge_of(world: TrainingWorld) -> Callable[..., ValidationFigures]:
+def judge_of(world: TrainingScene) -> Callable[..., ValidationFigures]:
     """Plays the validation episodes by weights, compared with a teacher, or by the heuristic of an objective."""
     tables, game = world.validation, world.game
     number, longest = tables.at.shape
@@ -66,5 +66,5 @@ def judge_of(world: TrainingWorld) -> Callable[..., ValidationFigures]:
     return judge
 
 
-def _best(world: TrainingWorld, weights: Weights, clusters: ClusterBatch) -> Any:
+def _best(world: TrainingScene, weights: Weights, clusters: ClusterBatch) -> Any:
     return forward(jnp, weights, dynamics.observe(world.game, world.validation, clusters))[0].argmax(axis=-1)

@@ -6,9 +6,10 @@ import pytest
 
 from podium.cluster import Nodes
 from podium.framework import SKIP, Action, Code, Cycle, PluginError, Resource
+from podium.kube.versions import KNOWN
 from podium.plugins.node_declared_features import NodeDeclaredFeatures
 from tests.podium.plugins.ask import events_of, hint_of, refusals, refused
-from tools.kit.builders import make_cluster, make_node, make_plugin, make_pod
+from tools.kit.builders import make_cluster, make_handle, make_node, make_plugin, make_pod
 
 RESTART = "RestartAllContainersOnContainerExits"
 USERNS = "UserNamespacesHostNetworkSupport"
@@ -59,6 +60,14 @@ def test_filtering_without_pre_filter_is_an_error() -> None:
     message = r'^error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found$'
     with pytest.raises(PluginError, match=message):
         PLUGIN.filter(Cycle(make_pod(spec=HOST_NETWORK), CLUSTER), Nodes(CLUSTER))
+
+
+def test_before_1_36_no_pod_is_looked_at_even_where_a_profile_names_the_plugin_for_filtering_alone() -> None:
+    plugin = NodeDeclaredFeatures(None, make_handle(CLUSTER, KNOWN["1.35"]))
+    cycle = Cycle(make_pod(spec=HOST_NETWORK), CLUSTER)
+    assert plugin.filter(cycle, Nodes(CLUSTER)) is None
+    assert plugin.pre_filter(cycle) == SKIP
+    assert events_of(plugin) == []
 
 
 def test_events() -> None:

@@ -81,7 +81,7 @@ def test_a_pod_says_how_often_it_was_tried_when_it_is_tried_again_and_what_wakes
     assert (wide["attempts"], broken["attempts"], gated["attempts"]) == (1, 1, 0)
     assert wide["since"] == "1970-01-12T13:46:40.000000Z"
     assert wide["waitsFor"][0]["plugin"] == "NodeResourcesFit"
-    assert "Node: Add, UpdateNodeAllocatable, UpdateNodeTaint" in wide["waitsFor"][0]["events"]
+    assert "Node: Add, UpdateNodeAllocatable" in wide["waitsFor"][0]["events"]
     assert wide["nextTry"] == "1970-01-12T13:52:10.000000Z"  # five minutes, at the next look for such pods
     assert broken["nextTry"] == "1970-01-12T13:46:42.000000Z"
     assert gated["nextTry"] is None

@@ -76,6 +76,7 @@ def test_a_cluster_in_the_background_is_listed_found_again_and_ended(user: User)
         f"3 nodes on http://127.0.0.1:{port}, 0 objects created",
         f"export KUBECONFIG={kubeconfig}",
         "kubectl get pods -A -o wide",
+        f"dashboard: http://127.0.0.1:{port}/dashboard/",
         f"it runs in the background (process {found['pid']}) and logs to {log}",
         "podium status shows it, podium down ends it",
     ]

@@ -170,7 +170,7 @@ def test_a_weight_that_is_legal_but_hardly_meant_is_warned_of(weight: int, tmp_p
             "--prometheus http://x\\nkind: Secret: Invalid value: ",
         ),
         (["run", "--leader-elect-resource-namespace", "../x"], 'resourceNamespace: Invalid value: "../x": '),
-        (["up", "--feature-gates", "GangSchedulin=true"], "unrecognized feature gate: GangSchedulin (did you mean "),
+        (["up", "--feature-gates", "GenericWorklod=true"], "unrecognized feature gate: GenericWorklod (did you mean "),
         (["controller", "--leader-elect-resource-name", "a/b"], 'resourceName: Invalid value: "a/b": '),
     ],
     ids=lambda each: " ".join(each).replace(SAMPLE, "SAMPLE") if isinstance(each, list) else "",

@@ -52,6 +52,8 @@ def test_the_shape_of_a_run() -> None:
                 "p50_us": 100.0,
                 "p99_us": 200.0,
                 "peak_mb": 50.0,
+                "threshold": None,
+                "ratio": None,
             }
         ]
     }
@@ -115,7 +117,9 @@ def test_a_better_number_is_green_and_noise_has_no_colour() -> None:
 def test_tables_show_every_number() -> None:
     text = shown(run_table([a_measurement(pods_per_s=12345.6, scheduled=19)]))
     assert "12,346" in text
-    assert " 19 " in text
+    assert "19 of 20" in text
+    text = shown(run_table([a_measurement(threshold=790.0, ratio=1.27), a_measurement()]))
+    assert all(word in text for word in ("CI floor", "790", "1.3×"))
     text = shown(growth_table([Growth("Case", [GrowthPoint(1000, 5.04), GrowthPoint(20_000, 10.0)], 0.234)]))
     assert all(word in text for word in ("20,000 nodes", "5.0 µs", "0.23"))
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
+import yaml
 
 from podium.config import default_config
 from podium.plugins import load_registry
 from tools.bench.loop import WorkloadRun
 from tools.bench.operations import Step, WorkloadPlan
 from tools.bench.runner import Measurement, run_workload
-from tools.bench.suite import WORKLOADS, by_name
+from tools.bench.suite import WORKLOADS, at_nodes, by_name
+from tools.bench.thresholds import NAMES_IN_1_37, THRESHOLDS
 from tools.bench.workload import Workload
 
 REGISTRY = load_registry()
@@ -152,6 +157,46 @@ def test_each_pod_of_extended_resource_asks_for_a_class_of_its_own() -> None:
         if request.exactly is not None
     }
     assert asked == {f"test-class-{number}" for number in range(10)}
+
+
+def test_a_measurement_says_what_kube_scheduler_must_reach_and_how_many_times_that_was() -> None:
+    result = measured(by_name("SchedulingBasic/5000Nodes_10000Pods").at(NODES))
+    assert result.threshold == 680
+    assert result.ratio == pytest.approx(result.pods_per_s / 680, abs=0.006)
+    own = measured(by_name("GpuSharing/5000Nodes_10000Pods").at(NODES))
+    assert (own.threshold, own.ratio) == (None, None)
+
+
+def test_thresholds_are_of_workloads_that_exist() -> None:
+    assert THRESHOLDS.keys() <= {workload.name for workload in WORKLOADS}
+    assert NAMES_IN_1_37.keys() <= THRESHOLDS.keys()
+
+
+def test_thresholds_are_those_of_the_sources_of_1_37() -> None:
+    modules = Path(os.environ.get("GOMODCACHE") or Path.home() / "go" / "pkg" / "mod")
+    folder = modules / "k8s.io" / "kubernetes@v1.37.1" / "test" / "integration" / "scheduler_perf"
+    if not folder.is_dir():
+        pytest.skip("the sources of Kubernetes 1.37.1 are not in the cache of Go modules")
+    theirs: dict[str, float] = {}
+    for path in folder.rglob("performance-config.yaml"):
+        for case in yaml.load(path.read_text(), Loader=yaml.CSafeLoader):
+            for each in case["workloads"]:
+                floor = each.get("threshold", 0)
+                floor = floor.get("dra", 0) if isinstance(floor, dict) else floor
+                if floor:
+                    theirs[f"{case['name']}/{each['name']}"] = floor
+    for workload in WORKLOADS:
+        name = NAMES_IN_1_37.get(workload.name, workload.name)
+        assert THRESHOLDS.get(workload.name) == theirs.get(name), workload.name
+
+
+def test_workloads_about_devices_keep_their_size_unless_one_is_named() -> None:
+    device = by_name("Partitionable/2000pods_100nodes")
+    for patterns in ([], ["*"], ["Partition*"]):
+        assert at_nodes(device, 5000, patterns) is device
+    for name in ("Partitionable", device.name):
+        assert at_nodes(device, 5000, [name]).sizes["slices"] == 100_000
+    assert at_nodes(by_name("SchedulingBasic/5000Nodes_10000Pods"), 50, ["*"]).sizes["nodes"] == 50
 
 
 def test_workloads_have_names_of_their_own() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools.testbed.availability import TestbedUnavailable, skip_or_fail
-from tools.testbed.build import MODULES, Module, build_module, go_command
+from tools.testbed.build import MINOR, MODULES, Module, build_module, go_command
 
 MAIN = 'package main\n\nvar version = "unset"\n\nfunc main() { print(version) }\n'
 
@@ -98,7 +98,7 @@ def test_without_a_network_the_test_bed_is_unavailable(
 ) -> None:
     monkeypatch.setenv("GOPROXY", "off")
     monkeypatch.setenv("GOMODCACHE", str(tmp_path / "empty"))
-    kubernetes = MODULES["kubernetes"]
+    kubernetes = MODULES[f"kubernetes-{MINOR}"]
     with pytest.raises(TestbedUnavailable, match="could not be downloaded") as caught:
         build_module(kubernetes)
     assert "\n" not in str(caught.value)

@@ -38,8 +38,21 @@ class DeviceRules:
     """Taints of DeviceTaintRules count like those of a slice (gate DRADeviceTaintRules)."""
     extended_resources: bool = True
     """Device classes stand behind names of extended resources (gate DRAExtendedResource, on from 1.36)."""
+    alternatives_match_apart: bool = True
+    """Each alternative's own selectors say which devices are "all"; before, those of the first alternative, where it
+    asked for all, too, said it for the second."""
+    alternatives_end_apart: bool = True
+    """An alternative that asks for all devices takes all; before, only its first device, and the first alternative of
+    the request was to provide what came after it."""
+    pools_by_name: bool = True
+    """Pools and their slices are looked at by name; before, in the order of a Go map, so which of several devices that
+    would do is taken was chance. Podium goes by name for every minor; comparisons with kube-scheduler ask."""
 
 
 NEWEST = DeviceRules()
-BEFORE_1_37 = DeviceRules(**(dict.fromkeys(DeviceRules.__dataclass_fields__, False) | {"extended_resources": True}))
+_CAME_WITH_1_36 = ("extended_resources", "alternatives_match_apart", "alternatives_end_apart", "pools_by_name")
+_BEFORE_1_36 = dict.fromkeys(DeviceRules.__dataclass_fields__, False)
+BEFORE_1_36 = DeviceRules(**_BEFORE_1_36)
+"""None of the rules that came with 1.36 or 1.37."""
+BEFORE_1_37 = DeviceRules(**_BEFORE_1_36 | dict.fromkeys(_CAME_WITH_1_36, True))
 """None of the rules that came with 1.37."""

@@ -134,7 +134,7 @@ class VersionRules:
     bind_mount_options: bool = True
     """A pod with bindMountOptions needs a node that declares VolumeBindMountOptions."""
     declared_features: bool = True
-    """The plugin NodeDeclaredFeatures is among the default ones."""
+    """NodeDeclaredFeatures is among the default plugins, and looks at pods; before, it let all pass."""
 
     pod_group_condition: str = "PodGroupInitiallyScheduled"
     """The condition that the scheduler writes into the status of a PodGroup."""
@@ -154,6 +154,13 @@ class VersionRules:
     """A pod is woken when a pod leaves that matches any of its anti-affinity terms; before, all of them."""
     gated_nominations_count: bool = True
     """The nominated node of a gated pod is reserved for it as soon as the pod is seen."""
+
+    # Metrics
+
+    counts_queued_entities: bool = True
+    """Metrics count what is queued as entities, pods or pod groups, too, and groups that wait in pending_pods."""
+    claim_creates_say_the_owner: bool = True
+    """The metric of created claims has the name it has in the resource claim controller, and labels of the owner."""
 
     # Binding
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from podium.kube.versions import v1_36
+from podium.kube.versions.devices import BEFORE_1_36
 from podium.kube.versions.rules import Gate, GateTable, ImageVolumes, gate_names
 
 GATES = GateTable(
@@ -125,5 +126,5 @@ RULES = replace(
     balance_without_the_pod=False,
     image_volumes=ImageVolumes.IGNORED,
     declared_features=False,
-    devices=replace(v1_36.RULES.devices, extended_resources=False),
+    devices=BEFORE_1_36,
 )

@@ -77,6 +77,11 @@ class PreparedRequest:
     def full_name(self) -> str:
         return f"{self.parent}/{self.name}" if self.parent else self.name
 
+    @property
+    def place(self) -> str:
+        """How errors name it."""
+        return f"claim {self.claim.key}, request {self.name}"
+
     def can_take(self, offered: OfferedDevice, node: Node) -> bool:
         """Whether the selectors and the device's own choice of nodes allow a device; AllocationError where unknown."""
         if not self.selects(offered):
@@ -109,8 +114,7 @@ class PreparedRequest:
         """What the request consumes of a device; AllocationError, which names it as `device`, where that is unknown."""
         found = self.consumption(offered)
         if found.problem:
-            place = f"claim {self.claim.key}, request {self.name}"
-            raise AllocationError(f"{place}: checking capacity for device {device}: {found.problem}")
+            raise AllocationError(f"{self.place}: checking capacity for device {device}: {found.problem}")
         return found
 
     def begin(self, devices: NodeDevices) -> int:
@@ -223,10 +227,15 @@ def _prepare_claim(
     requests = []
     needed = 0
     for request in claim.spec.devices.requests:
-        prepared = [
-            _prepare_request(claim, request, each, classes, rules, pools, node, tally, expired)
-            for each in request.first_available or (request.exactly or DeviceSubRequest(),)
-        ]
+        prepared: list[PreparedRequest] = []
+        for each in request.first_available or (request.exactly or DeviceSubRequest(),):
+            one = _prepare_request(claim, request, each, classes, rules, expired)
+            prepared.append(one)
+            if each.allocation_mode == ALL:
+                is_judged_by_first = len(prepared) == 2 and prepared[0].every is not None
+                judge = prepared[0] if is_judged_by_first and not rules.alternatives_match_apart else one
+                one.every = _all_devices(judge, one.place, pools, node, tally)
+                one.count = len(one.every)
         requests.append(prepared)
         least = min(each.count for each in prepared)
         if rules.limit_by_request and needed + least > MOST_RESULTS:
@@ -249,11 +258,9 @@ def _prepare_request(
     request: DeviceSubRequest,
     classes: Mapping[str, DeviceClass],
     rules: DeviceRules,
-    pools: Sequence[DevicePool],
-    node: Node,
-    tally: DeviceTally,
     expired: Callable[[], bool],
 ) -> PreparedRequest:
+    """The request without its devices, where it is for all of them."""
     name = request.name if parent.first_available else parent.name
     place = f"claim {claim.key}, request {name}"
     if rules.refuses_gated_fields and request.derived_attributes:
@@ -271,14 +278,10 @@ def _prepare_request(
         raise AllocationError(f"{place}: could not retrieve device class {request.device_class_name}: {missing}")
     parent_name = parent.name if parent.first_available else ""
     prepared = PreparedRequest(claim, request, name, device_class, parent_name, rules=rules, expired=expired)
-    match request.allocation_mode:
-        case mode if mode == EXACT_COUNT:
-            prepared.count = request.wanted
-        case mode if mode == ALL:
-            prepared.every = _all_devices(prepared, place, pools, node, tally)
-            prepared.count = len(prepared.every)
-        case mode:
-            raise AllocationError(f"{place}: unsupported count mode {mode}")
+    if request.allocation_mode == EXACT_COUNT:
+        prepared.count = request.wanted
+    elif request.allocation_mode != ALL:
+        raise AllocationError(f"{prepared.place}: unsupported count mode {request.allocation_mode}")
     return prepared
 
 

@@ -257,7 +257,8 @@ class _Search:
         if request.every is not None:
             offered = request.every[index]
             mark = self._take(claim, request, self._pool_of[offered], offered, must=True)
-            return mark is not None and self._or_undo(mark, claim, number, request, index, 0)
+            following = request if request.rules.alternatives_end_apart else self._claims[claim].requests[number][0]
+            return mark is not None and self._or_undo(mark, claim, number, following, index, 0)
         constraints = self._constraints[claim]
         for place in self._candidates(claim, request, start):
             pool, offered = both = self._places[place]
@@ -360,9 +361,8 @@ class _Search:
             if not constraint.add(request.parent or request.name, _subrequest(request), offered.device, offered.id):
                 self._release(mark, constraints=number)
                 if must:
-                    place = f"claim {request.claim.key}, request {request.name}"
                     message = f"cannot add device {offered.id} because a claim constraint would not be satisfied"
-                    raise AllocationError(f"{place}: {message}")
+                    raise AllocationError(f"{request.place}: {message}")
                 return None
         if not self._has_capacity(request, offered):
             self._release(mark, constraints=len(constraints))

@@ -299,11 +299,11 @@ class TestNominations:
         world.add(make_pod("p", status={"nominatedNodeName": "n1"}))
         assert self.nominated(world) == "n1"
 
-    def test_a_gated_pod_does_not(self) -> None:
+    def test_a_gated_pod_brings_its_own_too(self) -> None:
         world = World()
         world.gate.holding = {"Gates": {"p"}}
         world.add(make_pod("p", status={"nominatedNodeName": "n1"}))
-        assert self.nominated(world) is None
+        assert self.nominated(world) == "n1"
 
     @pytest.mark.parametrize(
         ("old", "new", "memory", "kept"),

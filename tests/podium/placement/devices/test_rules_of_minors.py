@@ -1,10 +1,10 @@
-"""What Kubernetes 1.37 allocates otherwise than 1.36 did, vector by vector."""
+"""What Kubernetes 1.36 and 1.37 allocate otherwise than the minor before, vector by vector."""
 
 from typing import Any
 
 import pytest
 
-from podium.kube.versions.devices import BEFORE_1_37, NEWEST
+from podium.kube.versions.devices import BEFORE_1_36, BEFORE_1_37, NEWEST, DeviceRules
 from tests.podium.placement.devices.worlds import (
     DRIVER,
     Obj,
@@ -200,3 +200,45 @@ def test_a_taint_rule_keeps_claims_from_devices(taint_rule: Obj, wanted: Obj, ex
     assert world.devices() == expected
     world.rules = BEFORE_1_37
     assert world.devices() == ["r=d1"]
+
+
+def alternative(name: str, expression: str = "true", **fields: Any) -> Obj:
+    return {"name": name, **ask(selectors=selectors(expression), **fields)}
+
+
+def every(name: str, expression: str = "true") -> Obj:
+    return alternative(name, expression, allocationMode="All")
+
+
+IS_1, IS_2, IS_3, NONE = (f'device.attributes["{DRIVER}"].m {each}' for each in ("== 1", "== 2", "== 3", "> 9"))
+
+
+@pytest.mark.parametrize(
+    ("alternatives", "rules", "expected"),
+    [
+        # Behind the first device of "all", 1.35 goes on with the first alternative, which wants no second one.
+        ([alternative("a", NONE), every("b")], BEFORE_1_36, ["r/b=d1"]),
+        ([alternative("a", NONE), every("b")], BEFORE_1_37, ["r/b=d1", "r/b=d2", "r/b=d3"]),
+        # Here it wants two, and finds its second device itself.
+        ([alternative("a", IS_2, count=2), every("b")], BEFORE_1_36, ["r/b=d1", "r/a=d2"]),
+        ([alternative("a", NONE, count=2), every("b")], BEFORE_1_36, None),
+        # The devices of the second "all" are those of the first one in 1.35.
+        ([every("a", NONE), every("b", IS_1)], BEFORE_1_36, None),
+        ([every("a", NONE), every("b", IS_1)], BEFORE_1_37, ["r/b=d1"]),
+        ([every("a", NONE), every("b", 'device.attributes["x.test"].gone')], BEFORE_1_36, None),
+        ([alternative("a", NONE), every("b", IS_1)], BEFORE_1_36, ["r/b=d1"]),
+    ],
+)
+def test_an_alternative_that_asks_for_all_devices_gets_those_that_its_minor_gives_it(
+    alternatives: list[Obj], rules: DeviceRules, expected: object
+) -> None:
+    assert World([three(1, 2, 3)], [claim(request(firstAvailable=alternatives))], rules=rules).devices() == expected
+
+
+@pytest.mark.parametrize(("rules", "expected"), [(BEFORE_1_36, ["r/c=d3"]), (BEFORE_1_37, ["r/b=d2"])])
+def test_in_1_35_the_devices_of_the_third_all_are_its_own_and_those_of_the_second_are_not(
+    rules: DeviceRules, expected: list[str]
+) -> None:
+    alternatives = [every("a", IS_1), every("b", IS_2), every("c", IS_3)]
+    wanted = [claim(request(firstAvailable=alternatives))]
+    assert World([three(1, 2, 3)], wanted, in_use=[used("d1")], rules=rules).devices() == expected
