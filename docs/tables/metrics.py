@@ -16,7 +16,7 @@ from docs.tables.markdown import code, plain, table
 
 SOURCE: Final = Path(podium.__file__).parents[1]
 PACKAGES: Final = ("podium", "podium_plugins", "podium_lab")
-NAME: Final = re.compile(r"(scheduler|podium|rest_client|leader_election)(_[a-z]+)+")
+NAME: Final = re.compile(r"(scheduler|dynamic_resource_allocation|podium|rest_client|leader_election)(_[a-z]+)+")
 KINDS: Final = {"Histograms": "histogram", "Counters": "counter", "counter": "counter", "gauge": "gauge"}
 READ_KINDS: Final = {"counters": "counter", "gauges": "gauge"}
 PLUGIN_KINDS: Final = {"MetricKind.COUNTER": "counter", "MetricKind.GAUGE": "gauge"}
@@ -37,9 +37,10 @@ class MetricEntry(NamedTuple):
 
 
 SECTIONS: Final[dict[str, Callable[[MetricEntry], bool]]] = {
-    "As kube-scheduler has them": lambda metric: metric.name.startswith("scheduler_"),
+    "As kube-scheduler has them": lambda metric: metric.name.startswith(("scheduler_", "dynamic_resource_")),
     "Podium's own": lambda metric: (
-        metric.file.startswith(("podium/run/", "podium/load/")) and not metric.name.startswith("scheduler_")
+        metric.file.startswith(("podium/run/", "podium/load/"))
+        and not metric.name.startswith(("scheduler_", "dynamic_resource_"))
     ),
     "Of QosAware": lambda metric: metric.file.startswith("podium_plugins/"),
     "Of plugins that learn": lambda metric: metric.file.startswith("podium_lab/"),

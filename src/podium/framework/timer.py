@@ -128,6 +128,9 @@ class Timer(Protocol):
     def entered(self, queue: str, event: str) -> None:
         """Counts a pod that entered one of the queues because of an event."""
 
+    def stayed(self, queue: str, event: str) -> None:
+        """Counts a pod that an event called, and that went back to the queue it was in."""
+
     def waited(self, code: Code, seconds: float) -> None:
         """Records a wait at Permit that is over; the seconds are the engine's own."""
 
@@ -212,6 +215,9 @@ class Untimed:
         return hint
 
     def entered(self, queue: str, event: str) -> None:
+        pass
+
+    def stayed(self, queue: str, event: str) -> None:
         pass
 
     def waited(self, code: Code, seconds: float) -> None:

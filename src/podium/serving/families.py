@@ -123,6 +123,9 @@ class Counters:
     def add(self, *values: str) -> None:
         self._values[values] = self._values.get(values, 0.0) + 1.0
 
+    def counted(self) -> Mapping[Labels, float]:
+        return self._values
+
     def collect(self) -> Metric:
         return counters(self.name, self._text, self._labels, self._values)
 

@@ -117,6 +117,8 @@ class Diary:
     def entered(self, queue: str, event: str) -> None:
         self.entries.append((queue, event))
 
+    stayed = entered
+
     def waited(self, code: Code, seconds: float) -> None:
         self.waits.append((code.name, seconds))
 

@@ -56,7 +56,7 @@ class SubQueues:
         self._clock = clock
         self._nominator = nominator
         self._pre_enqueue = pre_enqueue
-        self._count = timer.entered
+        self._count, self._count_stay = timer.entered, timer.stayed
         self._report = report
         self.on_move: OnMove | None = None
         self.cause: Any = None
@@ -99,7 +99,7 @@ class SubQueues:
         self._ask_to_enqueue(queued)
         if queued.gating_plugin != gate or queued.unschedulable_plugins is not rejectors:
             return False
-        self._count(UNSCHEDULABLE, label)
+        self._count_stay(UNSCHEDULABLE, label)
         return True
 
     def to_active(self, queued: QueuedPod, label: str) -> bool:

@@ -155,6 +155,13 @@ class VersionRules:
     gated_nominations_count: bool = True
     """The nominated node of a gated pod is reserved for it as soon as the pod is seen."""
 
+    # Metrics
+
+    counts_queued_entities: bool = True
+    """Metrics count what is queued as entities, pods or pod groups, too, and groups that wait in pending_pods."""
+    claim_creates_say_the_owner: bool = True
+    """The metric of created claims has the name it has in the resource claim controller, and labels of the owner."""
+
     # Binding
 
     bind_retries: int = 3

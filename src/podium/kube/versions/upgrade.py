@@ -164,6 +164,22 @@ _FACTS: Final = {
         "is reserved when the gates are open",
         "pods of lower priority may not take that room",
     ),
+    "counts_queued_entities": _Fact(
+        "default",
+        "metrics of the queue",
+        "",
+        "queued_entities, queue_incoming_entities_total",
+        "of pods alone",
+        "none: dashboards may count pod groups",
+    ),
+    "claim_creates_say_the_owner": _Fact(
+        "default",
+        "metric of created claims",
+        "DynamicResources",
+        "dynamic_resource_allocation_resourceclaim_creates_total",
+        "scheduler_resourceclaim_creates_total",
+        "none: change the name in dashboards and alerts",
+    ),
     "bind_retries": _Fact(
         "rule",
         "binding answered with 500, 503 or no connection",

@@ -151,5 +151,7 @@ RULES = VersionRules(
     taint_changes_wake_node_listeners=True,
     any_own_anti_affinity_term_wakes=False,
     gated_nominations_count=False,
+    counts_queued_entities=False,
+    claim_creates_say_the_owner=False,
     bind_retries=0,
 )

@@ -58,6 +58,7 @@ class MetricsTimer:
         self._next_sample = 0.0
         self._sampled: ProfileMetricsTimer | None = None
         self._gathered = 0
+        self._stays: dict[tuple[str, str], int] = {}
         self._attempts = Histograms(
             "scheduler_scheduling_attempt_duration_seconds",
             "How long attempts to schedule a pod took, binding included.",
@@ -240,6 +241,18 @@ class MetricsTimer:
 
     def entered(self, queue: str, event: str) -> None:
         self._entries.add(queue, event)
+
+    def stayed(self, queue: str, event: str) -> None:
+        self._entries.add(queue, event)
+        self._stays[queue, event] = self._stays.get((queue, event), 0) + 1
+
+    def entities_entered(self) -> Reading:
+        """The same for entities, which count where they change their queue."""
+        counted = {
+            (queue, event, "pod"): number - self._stays.get((queue, event), 0)
+            for (queue, event), number in self._entries.counted().items()
+        }
+        return {labels: number for labels, number in counted.items() if number}
 
     def time_intake(self, run: Callable[[T], None], change: T) -> None:
         began = self._now()

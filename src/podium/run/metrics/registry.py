@@ -1,7 +1,8 @@
 """Collects everything `/metrics` of a scheduler shows.
 
-Under `scheduler_` stands what kube-scheduler v1.36 says under these names, with its labels and buckets. What only
-Podium has to say stands under `podium_`.
+Under `scheduler_` stands what kube-scheduler says under these names, with its labels and buckets, and the names are
+those of the Kubernetes minor whose rules are used. The members of a pod group are queued one by one here, so that each
+counts as an entity of type pod. What only Podium has to say stands under `podium_`.
 
     metrics = Metrics(clock, now=time.perf_counter)
     scheduler = Scheduler(…, Driver(…, timer=metrics.timer), …)
@@ -60,6 +61,9 @@ class Metrics(ProcessMetrics):
     def attach(self, scheduler: Scheduler, bindings: Callable[[], int] | None = None) -> None:
         """Show what a scheduler's queue, cluster and memory hold; `bindings` says how many are under way."""
         self.families += _of_queue(scheduler)
+        if scheduler.rules.counts_queued_entities:
+            self.families += _of_entities(scheduler, self.timer)
+        self.families.append(self.claims.creates_family(with_owner=scheduler.rules.claim_creates_say_the_owner))
         self.families += _of_cluster(scheduler)
         self.families += _of_batches(scheduler)
         self.families += plugin_families(scheduler.profiles)
@@ -76,7 +80,8 @@ def _of_queue(scheduler: Scheduler) -> list[MetricFamily]:
     queue = scheduler.queue
 
     def pending() -> Reading:
-        return {(name,): number for name, number in queue.pending()._asdict().items()}
+        numbers: dict[Labels, float] = {(name,): number for name, number in queue.pending()._asdict().items()}
+        return numbers | ({("incomplete",): 0, ("pending",): 0} if scheduler.rules.counts_queued_entities else {})
 
     def rejected() -> Reading:
         return {labels: number for labels, number in queue.rejections().items()}  # noqa: C416 (mypy tells them apart)
@@ -109,6 +114,30 @@ def _of_queue(scheduler: Scheduler) -> list[MetricFamily]:
             "Pods being tried, and the events kept for them until they have been.",
             in_flight,
             ("event",),
+        ),
+    ]
+
+
+def _of_entities(scheduler: Scheduler, timer: MetricsTimer) -> list[MetricFamily]:
+    """From Kubernetes 1.37 on."""
+
+    def queued() -> Reading:
+        return {(name, "pod"): number for name, number in scheduler.queue.pending()._asdict().items()}
+
+    return [
+        ReadFamily(
+            gauges,
+            "scheduler_queued_entities",
+            "Pods and pod groups that wait, by the part of the queue they are in (from 1.37 on).",
+            queued,
+            ("queue", "type"),
+        ),
+        ReadFamily(
+            counters,
+            "scheduler_queue_incoming_entities_total",
+            "Pods and pod groups that entered another part of the queue, by the event that sent them (from 1.37 on).",
+            timer.entities_entered,
+            ("queue", "event", "type"),
         ),
     ]
 
@@ -176,9 +205,7 @@ class ClaimMetrics:
     """kube-scheduler's metrics of claims."""
 
     def __init__(self) -> None:
-        self.creates = Counters(
-            "scheduler_resourceclaim_creates_total", "Claims that the scheduler created, or could not.", ("status",)
-        )
+        self._creates: dict[str, int] = {}
         self._allocations = Counters(
             "scheduler_dra_bindingconditions_allocations_total",
             "Devices that had to be attached before a pod was bound, by how that ended.",
@@ -190,10 +217,29 @@ class ClaimMetrics:
             exponential(0.1, 2, 14),
             ("profile", "driver", "status"),
         )
-        self.families: list[MetricFamily] = [self.creates, self._allocations, self._seconds]
+        self.families: list[MetricFamily] = [self._allocations, self._seconds]
+
+    def creates_family(self, *, with_owner: bool) -> MetricFamily:
+        """The claims created, under the name and with the labels that the minor has for them."""
+        if with_owner:
+            return ReadFamily(
+                counters,
+                "dynamic_resource_allocation_resourceclaim_creates_total",
+                "Claims that the scheduler created, or could not (from 1.37 on).",
+                lambda: {(status, "false", "", "Pod"): number for status, number in self._creates.items()},
+                ("status", "admin_access", "owner_api_group", "owner_api_kind"),
+            )
+        return ReadFamily(
+            counters,
+            "scheduler_resourceclaim_creates_total",
+            "Claims that the scheduler created, or could not (up to 1.36).",
+            lambda: {(status,): number for status, number in self._creates.items()},
+            ("status",),
+        )
 
     def created(self, *, success: bool) -> None:
-        self.creates.add("success" if success else "failure")
+        status = "success" if success else "failure"
+        self._creates[status] = self._creates.get(status, 0) + 1
 
     def waited(self, wait: DeviceWait) -> None:
         for driver in wait.drivers:

@@ -57,6 +57,8 @@ class Entries(Untimed):
     def entered(self, queue: str, event: str) -> None:
         self._counted.append((queue, event))
 
+    stayed = entered
+
 
 class World:
     def __init__(

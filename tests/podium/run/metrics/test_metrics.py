@@ -14,6 +14,7 @@ from podium.client import ApiResource, Client, Reflector, load_access
 from podium.cluster import NodeInfo
 from podium.framework import Cycle, ManualClock, Plugin, Status
 from podium.kube import Node
+from podium.kube.versions import KNOWN, VersionRules
 from podium.run.metrics import engine as observing
 from podium.run.metrics.registry import Metrics
 from podium.serving.families import Histograms
@@ -155,6 +156,47 @@ def test_gauges_tell_what_queue_and_cluster_hold_now() -> None:
     rejected = families["scheduler_unschedulable_pods"]
     assert rejected.value(plugin=FIT) == rejected.value(plugin="SchedulingGates") == 1
     assert families["scheduler_inflight_events"].value(event="PodPopped") == 0
+
+
+def test_from_1_37_on_entities_are_counted_where_they_change_their_queue() -> None:
+    world, metrics = watched(FIT, "SchedulingGates", nodes=[make_node("n1", cpu=1)])
+    world.attempt(make_pod("big", requests=BIG))
+    gated = make_pod("gated", spec={"schedulingGates": [{"name": "later"}]})
+    world.add(gated)
+    families = shown(metrics)
+    waiting = families["scheduler_queued_entities"]
+    assert waiting.value(queue="unschedulable", type="pod") == waiting.value(queue="gated", type="pod") == 1
+    pending = families["scheduler_pending_pods"]
+    assert pending.value(queue="incomplete") == pending.value(queue="pending") == 0
+    assert len(pending.values) == 6
+    incoming = families["scheduler_queue_incoming_entities_total"]
+    assert incoming.values.keys() == {
+        labels | {("type", "pod")} for labels in families["scheduler_queue_incoming_pods_total"].values
+    }
+
+
+def test_a_gated_pod_that_stays_gated_enters_as_a_pod_but_not_as_an_entity() -> None:
+    _world, metrics = watched(FIT, nodes=[])
+    metrics.timer.entered("unschedulable", "PodAdd")
+    metrics.timer.stayed("unschedulable", "NodeAdd")
+    assert metrics.timer.entities_entered() == {("unschedulable", "PodAdd", "pod"): 1}
+    assert shown(metrics)["scheduler_queue_incoming_pods_total"].value() == 2
+
+
+@pytest.mark.parametrize("rules", KNOWN.values(), ids=str)
+def test_the_metric_of_created_claims_has_the_name_of_its_minor(rules: VersionRules) -> None:
+    world, metrics = World(FIT), Metrics(ManualClock(0.0), now=lambda: 0.0)
+    world.scheduler.rules = rules
+    metrics.attach(world.scheduler)
+    metrics.claims.created(success=True)
+    families = shown(metrics)
+    old, new = "scheduler_resourceclaim_creates_total", "dynamic_resource_allocation_resourceclaim_creates_total"
+    since_1_37 = rules is KNOWN["1.37"]
+    assert (old in families, new in families) == (not since_1_37, since_1_37)
+    assert ("scheduler_queued_entities" in families) is since_1_37
+    assert len(families["scheduler_pending_pods"].values) == (6 if since_1_37 else 4)
+    if since_1_37:
+        assert families[new].value(status="success", admin_access="false", owner_api_group="", owner_api_kind="Pod")
 
 
 def test_a_rejected_pod_counts_for_its_plugins_until_it_is_tried_again() -> None:
