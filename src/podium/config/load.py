@@ -45,7 +45,7 @@ def load_config(text: str, source: str, registry: Registry, rules: VersionRules 
         raise ConfigError([ConfigProblem(source, error.line, "", str(error))], kube_text=str(error)) from None
     findings = Findings(source, document)
     fields = _fields_of_a_configuration(document, registry, findings)
-    written = _decode(fields, document, findings)
+    written = _decode(fields, document, findings, rules)
     return _finish(written, registry, findings, rules)
 
 
@@ -102,8 +102,10 @@ def _fields_of_a_configuration(document: ConfigDocument, registry: Registry, fin
     return fields
 
 
-def _decode(fields: dict[str, Any], document: ConfigDocument, findings: Findings) -> KubeSchedulerConfiguration:
-    config, mistakes = decode(fields, KubeSchedulerConfiguration)
+def _decode(
+    fields: dict[str, Any], document: ConfigDocument, findings: Findings, rules: VersionRules
+) -> KubeSchedulerConfiguration:
+    config, mistakes = decode(fields, KubeSchedulerConfiguration, rules.unknown_points)
     strict = [_repeated(each, document) for each in document.repeated]
     strict += [(document.position(each.path), each) for each in mistakes if each.unknown_field]
     if document.json:  # in YAML kube-scheduler notices repeated fields first, in JSON as it reads along

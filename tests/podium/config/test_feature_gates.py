@@ -176,7 +176,7 @@ def test_podium_check_shows_placements_only_with_the_gate_that_uses_them(tmp_pat
     file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
     assert "placementScore" not in podium("check", str(file)).out
     shown = podium("check", str(file), "--feature-gates", "GenericWorkload=1,TopologyAwareWorkloadScheduling=1").out
-    assert "placementScore     NodeResourcesFit (1), PodGroupPodsCount (1)" in shown
+    assert "placementScore      NodeResourcesFit (1), PodGroupPodsCount (1)" in shown
 
 
 def test_a_gate_that_resembles_none_is_answered_with_those_that_podium_switches() -> None:

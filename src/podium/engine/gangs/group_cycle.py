@@ -238,7 +238,9 @@ CONSTRAINED: Final = Status.unschedulable(
 
 def preempt_for_group(runtime: ProfileRuntime, key: str, pods: Sequence[Pod], fits: Fits) -> Status | None:
     """Evict for the group ("namespace/name"); None where that is under way, or why it is not."""
-    plugins = [each for each in runtime.at(Point.POST_FILTER) if isinstance(each, PodGroupPostFilterPlugin)]
+    own = Point.POD_GROUP_POST_FILTER not in runtime.handle.rules.unknown_points
+    at = runtime.at(Point.POD_GROUP_POST_FILTER if own else Point.POST_FILTER)
+    plugins = [each for each in at if isinstance(each, PodGroupPostFilterPlugin)]
     if not plugins:
         return NO_PLUGIN
     group = runtime.handle.cluster.objects.pod_groups.get(key)
@@ -247,4 +249,10 @@ def preempt_for_group(runtime: ProfileRuntime, key: str, pods: Sequence[Pod], fi
         return Status.error(f'failed to get pod group object: podgroup.scheduling.k8s.io "{name}" not found')
     if group.topology_key is not None:
         return CONSTRAINED
-    return plugins[0].pod_group_post_filter(group, pods, fits)
+    refused: list[str] = []
+    for plugin in plugins:
+        status = plugin.pod_group_post_filter(group, pods, fits)
+        if status is None or not status.rejected:
+            return status
+        refused += status.reasons
+    return Status.unschedulable(*refused)

@@ -106,6 +106,8 @@ class VersionRules:
 
     # Configuration
 
+    unknown_points: frozenset[str] = frozenset()
+    """Extension points that its configuration does not have."""
     node_name_first: bool = True
     """NodeName stands before NodeUnschedulable in the default plugins."""
     node_name_pre_filters: bool = True

@@ -36,6 +36,9 @@ class _Fact(NamedTuple):
 
 
 _FACTS: Final = {
+    "unknown_points": _Fact(
+        "field", "unknown extension points", "", "", "", "none: profiles may name plugins at the points that are new"
+    ),
     "node_name_first": _Fact(
         "default",
         "order of the default plugins",
@@ -237,6 +240,8 @@ def _in_words(fact: _Fact, value: object, rules: VersionRules) -> str:
         return fact.on if value else fact.off
     if isinstance(value, str):
         return value
+    if isinstance(value, frozenset):
+        return ", ".join(sorted(value)) or "none"
     if isinstance(value, int):
         return f"tried again {value} times" if value else "not tried again"
     return f"as in {rules}"

@@ -137,6 +137,7 @@ RULES = VersionRules(
     gates=GATES.on_by_default,
     switched=frozenset(set(Gate) - {Gate.DEVICE_TAINT_RULES}),
     part_of_generic_workload=NO_GATES,
+    unknown_points=frozenset({"podGroupPostFilter"}),
     node_name_first=False,
     node_name_pre_filters=False,
     device_post_filter_gives_reasons=True,

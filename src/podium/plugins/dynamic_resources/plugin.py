@@ -9,7 +9,7 @@ claims, and without resources that a device class stands behind.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -36,7 +36,7 @@ from podium.framework import (
 from podium.framework.answers import NodeFailedError
 from podium.framework.handle import Effect
 from podium.framework.protocols import DeviceUse
-from podium.kube import Pod, ResourceClaim, compile_node_selector
+from podium.kube import Pod, PodGroup, ResourceClaim, compile_node_selector
 from podium.kube.claim_status import ClaimNotReadyError, claims_of_pod, is_reserved_for
 from podium.kube.devices import Allocation
 from podium.kube.extended_resources import IN_MEMORY, DeviceNeeds
@@ -321,6 +321,10 @@ class DynamicResources(Plugin):
             self.handle.writer.delete_claim(notes.special)
             return PostFilterResult(DELETED)
         return PostFilterResult(self._still_unschedulable)
+
+    def pod_group_post_filter(self, group: PodGroup, pods: Sequence[Pod], fits: Callable[[], Status | None]) -> Status:
+        """Nothing is left to free: `post_filter` has freed the claims of each member that fits nowhere."""
+        return Status.unschedulable()
 
     def _unavailable(self, cycle: Cycle, notes: ClaimNotes, diagnosis: Diagnosis) -> list[int]:
         """The claims that kept the pod from nodes which nothing else kept it from."""
