@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from podium.whatif.capacity import CapacityAnswer, Template
     from podium.whatif.sandbox import Sandbox
 
-MIX = re.compile(r"(\d+):(.+)", re.DOTALL)
+MIX = re.compile(r"([0-9]{1,18}):(.+)", re.DOTALL)
 
 
 class Format(StrEnum):

@@ -73,7 +73,9 @@ class _Builder:
         creating = f"initializing profiles: creating profile for scheduler name {name}: "
         legible = not self.findings.found_under(path.child("plugins"), up_to=Stage.STRICT)
         args = self._arguments(profile, path, given, creating)
-        expansion = expand(profile.plugins, self.registry, self.rules.unknown_points)
+        expansion = expand(profile.plugins, self.registry)
+        if not self.rules.pod_group_post_filter_point:
+            del expansion.plugins[Point.POD_GROUP_POST_FILTER]
         if legible:
             for refusal in expansion.refusals:
                 self._refuse(refusal, path.child("plugins"), written_plugins, creating)

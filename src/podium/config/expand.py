@@ -10,7 +10,7 @@ the point. The order is
 `*` under a point's `disabled` shuts `multiPoint` out of it. The built-in plugins are all in `multiPoint`.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from podium.config.defaults import EVERYTHING
@@ -39,16 +39,13 @@ class Expansion(NamedTuple):
     refusals: list[Refusal]
 
 
-def expand(plugins: Plugins, registry: Registry, unknown: Container[str] = ()) -> Expansion:
-    """Fills every extension point of one profile's merged plugin sets; points that are `unknown` stay empty."""
+def expand(plugins: Plugins, registry: Registry) -> Expansion:
+    """Fills every extension point of one profile's merged plugin sets."""
     sets = plugins.by_key()
     refusals = [refusal for point in Point for refusal in _check_own(point, sets[point], registry)]
     refusals += _check_multi_point(sets, registry)
     known = [plugin.name for plugin in sets[MULTI_POINT].enabled if plugin.name in registry]
-    taking = {
-        point: [] if point in unknown else [name for name in known if point in registry[name].points] for point in Point
-    }
-    filled = {point: _fill(sets[point], names) for point, names in taking.items()}
+    filled = {point: _fill(sets[point], [name for name in known if point in registry[name].points]) for point in Point}
     return Expansion(filled, refusals)
 
 

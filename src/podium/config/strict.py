@@ -7,7 +7,7 @@ then decodes in one go.
 """
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import EnumType
 from types import NoneType, UnionType
@@ -42,9 +42,9 @@ class Mistake(NamedTuple):
     unknown_field: bool = False
 
 
-def decode(value: dict[str, Any], kind: type[S], unknown: Container[str] = ()) -> tuple[S | None, list[Mistake]]:
-    """The struct, unless what is wrong leaves none, and every mistake; `unknown` fields count as not there."""
-    walk = _Walk(unknown)
+def decode(value: dict[str, Any], kind: type[S]) -> tuple[S | None, list[Mistake]]:
+    """The struct, unless what is wrong leaves none, and every mistake."""
+    walk = _Walk()
     cleaned = walk.struct(value, kind, FieldPath())
     try:
         return msgspec.convert(cleaned, kind, strict=True, dec_hook=decode_hook), walk.mistakes
@@ -57,7 +57,6 @@ def decode(value: dict[str, Any], kind: type[S], unknown: Container[str] = ()) -
 
 @dataclass
 class _Walk:
-    unknown: Container[str]
     mistakes: list[Mistake] = field(default_factory=list)
 
     def struct(self, value: dict[str, Any], kind: type[msgspec.Struct], path: FieldPath) -> dict[str, Any]:
@@ -67,7 +66,7 @@ class _Walk:
             at = path.child(name)
             if name == kind.__struct_config__.tag_field:
                 known[name] = item
-            elif name not in fields or name in self.unknown:
+            elif name not in fields:
                 unknown = f'unknown field "{at}"'
                 self.mistakes.append(Mistake(at, unknown, did_you_mean(name, fields), unknown_field=True))
             elif item is not None or fields[name] is Duration:  # a null duration is an error in Go, too

@@ -14,11 +14,21 @@ from msgspec.structs import replace
 
 from kubecel.quantity import QuantityError, parse
 from podium.kube import Node, ObjectMeta, Pod, ResourceSlice, Taint
+from podium.kube.check import problems
 from podium.kube.custom_object import CUSTOM_KINDS
 from podium.kube.decode import KINDS
 from podium.kube.node import NodeSpec, NodeStatus
 from podium.whatif import changes as change
-from podium.whatif.patterns import QuestionError, nodes_named, pods_selected, some
+from podium.whatif.patterns import (
+    MOST_NODES,
+    MOST_PODS,
+    QuestionError,
+    check_number,
+    nodes_named,
+    pods_selected,
+    some,
+)
+from podium.whatif.pod_names import FreePodNames
 from podium.whatif.sandbox import Sandbox
 from podium.workloads import daemon_sets
 from podium.workloads.deletion_order import in_deletion_order
@@ -63,7 +73,7 @@ def apply(sandbox: Sandbox, changes: Sequence[change.Change], make: NodeMaker | 
                 for pod in pods_selected(each.selector, everyone, "--delete-pods"):
                     sandbox.remove_pod(pod)
             case change.Scale():
-                applied.unplaced += _scale(sandbox, each)
+                _scale(sandbox, each, applied)
             case change.SetField():
                 _set_field(sandbox, each)
             case change.AddObjects():
@@ -126,6 +136,7 @@ def _amount(each: change.SetAllocatable) -> Any:
 
 
 def _add_nodes(sandbox: Sandbox, each: change.AddNodes, make: NodeMaker | None) -> list[str]:
+    check_number(each.count, MOST_NODES, f"--add-nodes {each.count}={each.like or each.type or each.file}")
     names = []
     of_each = daemon_sets.one_of_each(placed.pod for placed in sandbox.cluster.pods.values())
     for _ in range(each.count):
@@ -193,11 +204,15 @@ def free_name(sandbox: Sandbox, like: str) -> str:
 # Pods and workloads
 
 
-def _scale(sandbox: Sandbox, each: change.Scale) -> list[Pod]:
-    """Let the surplus pods go, in the order of the ReplicaSet controller; or the pods that come, to be placed."""
+def _scale(sandbox: Sandbox, each: change.Scale, applied: AppliedChanges) -> None:
+    """Let the surplus pods go, in the order of the ReplicaSet controller; or note the pods that come."""
+    check_number(each.replicas, MOST_PODS, f"--scale {each.workload}={each.replicas}")
+    if each.workload.count("/") != 2 or each.replicas < 0:
+        what = f"--scale {each.workload}={each.replicas}"
+        raise QuestionError(f"{what}: write NAMESPACE/KIND/NAME=N, such as shop/Deployment/web=10")
     namespace, kind, name = each.workload.split("/")
     placed = [entry.pod for entry in sandbox.cluster.pods.values()]
-    everyone = [*placed, *sandbox.cluster.objects.pending_pods]
+    everyone = [*placed, *sandbox.cluster.objects.pending_pods, *applied.unplaced]
     pods = [pod for pod in everyone if pod.namespace == namespace and belongs_to(pod, kind, name)]
     if not pods:
         raise QuestionError(f"--scale {each.workload}: it has no pods here; give the object with -f, and --replicas")
@@ -209,14 +224,11 @@ def _scale(sandbox: Sandbox, each: change.Scale) -> list[Pod]:
             ordered = in_deletion_order(pods, pods, sandbox.clock.now())
         for pod in ordered[:surplus]:
             sandbox.remove_pod(pod)
-        return []
-    return [copy_of(pods[0], f"{name}-{number}") for number in _free_numbers(name, pods, -surplus)]
-
-
-def _free_numbers(name: str, pods: Sequence[Pod], count: int) -> list[int]:
-    taken = {pod.name for pod in pods}
-    free = (number for number in range(len(pods) + count) if f"{name}-{number}" not in taken)
-    return [next(free) for _ in range(count)]
+        gone = {pod.uid for pod in ordered[:surplus]}
+        applied.unplaced = [pod for pod in applied.unplaced if pod.uid not in gone]
+        return
+    names = FreePodNames(sandbox, applied.unplaced)
+    applied.unplaced += [copy_of(pods[0], names.take(namespace, name)) for _ in range(-surplus)]
 
 
 def _ordinal(name: str) -> int:
@@ -268,9 +280,16 @@ def _object(item: Mapping[str, Any]) -> Any:
     if kind is None:
         raise QuestionError(f"objects: {item.get('apiVersion')} {item.get('kind')} is no kind that scheduling reads")
     try:
-        return msgspec.convert(item, kind)
+        return _usable(msgspec.convert(item, kind), f"objects: {item.get('kind')}")
     except msgspec.ValidationError as error:
         raise QuestionError(f"objects: {item.get('kind')}: {error}") from None
+
+
+def _usable(item: Any, what: str) -> Any:
+    """The object; raises QuestionError for an amount or a selector that cannot be read."""
+    for problem in problems(item):
+        raise QuestionError(f"{what}: {problem.path.removeprefix('$.')}: {problem.message}")
+    return item
 
 
 def _set_field(sandbox: Sandbox, each: change.SetField) -> None:
@@ -285,10 +304,12 @@ def _set_field(sandbox: Sandbox, each: change.SetField) -> None:
         sandbox.set_in(store, key, _with(data, each.path.split("."), value, each))
         return
     data = _with(msgspec.to_builtins(found), each.path.split("."), value, each)
+    what = f"--set {each.object}.{each.path}={each.value}"
     try:
-        sandbox.set(msgspec.convert(data, type(found)))
+        changed = msgspec.convert(data, type(found))
     except msgspec.ValidationError as error:
-        raise QuestionError(f"--set {each.object}.{each.path}={each.value}: {error}") from None
+        raise QuestionError(f"{what}: {error}") from None
+    sandbox.set(_usable(changed, what))
 
 
 def _plain(text: str) -> Any:

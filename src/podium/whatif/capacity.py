@@ -7,9 +7,11 @@ request⌋, and of the free pod slots.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Final
 
 import msgspec
@@ -29,6 +31,7 @@ from podium.whatif.applying import NodeMaker, apply
 from podium.whatif.changes import Change
 from podium.whatif.fit import rules_of, shown_changes
 from podium.whatif.placements import PodPlacement, SandboxPlacer
+from podium.whatif.pod_names import FreePodNames
 from podium.whatif.records import Record, RefusalRecord, RemedyRecord, refusal_records, remedy_records
 from podium.whatif.sandbox import Sandbox
 from podium.workloads import daemon_sets
@@ -195,14 +198,14 @@ def _fill(
     progress: Callable[[int], None] | None,
 ) -> CapacityAnswer:
     placer = SandboxPlacer(sandbox, closely=False)
-    rules = rules_of(sandbox)
+    rules, names = rules_of(sandbox), FreePodNames(sandbox)
     answer = CapacityAnswer(templates, limit, 0, bound, FULL, Counter(), [0] * len(templates), {})
     answer.by_template = [Counter() for _ in templates]
-    turn = [number for number, each in enumerate(templates) for _ in range(each.share)]
+    ends = list(accumulate(each.share for each in templates))
     most = MOST if limit is None else limit
     while answer.replicas < most:
-        number = turn[answer.replicas % len(turn)]
-        pod = replica(templates[number].pod, answer.of[number])
+        number = bisect_right(ends, answer.replicas % ends[-1])
+        pod = replica(templates[number].pod, names)
         if rules:
             refusal = rules.refusal(pod)
             if refusal is not None:
@@ -230,12 +233,12 @@ def _one_for_each_node(sandbox: Sandbox, template: Template, limit: int | None) 
     nodes = [node.name for node in sandbox.nodes() if daemon_sets.runs_on(pod, node)]
     answer = CapacityAnswer([template], limit, 0, len(nodes), FULL, Counter(), [0], {})
     answer.by_template = [Counter()]
-    placer = SandboxPlacer(sandbox, closely=True)
-    for number, name in enumerate(nodes):
+    placer, names = SandboxPlacer(sandbox, closely=True), FreePodNames(sandbox)
+    for name in nodes:
         if limit is not None and answer.replicas >= limit:
             answer.reached = LIMIT
             break
-        made = replica(pod, number)
+        made = replica(pod, names)
         placement = placer.place(replace(made, spec=daemon_sets.pinned(made.spec, name)))
         if placement.node is None:
             answer.stop = answer.stop or placement
@@ -247,9 +250,9 @@ def _one_for_each_node(sandbox: Sandbox, template: Template, limit: int | None) 
     return answer
 
 
-def replica(template: Pod, number: int) -> Pod:
+def replica(template: Pod, names: FreePodNames) -> Pod:
     """One more pod of a template."""
-    name = f"{template.name}-{number}"
+    name = names.take(template.namespace, template.name)
     metadata = replace(template.metadata, name=name, uid=f"{template.namespace}/{name}")
     return replace(template, metadata=metadata)
 

@@ -6,6 +6,7 @@ so that a question can be kept, shared and asked again. `podium.whatif.applying`
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, Literal, get_args
 
 import msgspec
@@ -139,6 +140,8 @@ OPTIONS: Final = {
     "--set": "KIND/[NAMESPACE/]NAME.PATH=VALUE",
 }
 """How each option is written."""
+_NUMBER: Final = re.compile(r"0*[1-9][0-9]{0,17}")
+_WHOLE: Final = re.compile(r"[0-9]{1,18}")
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -165,7 +168,7 @@ def change_of(option: str, text: str) -> Change:
             return DeletePods(selector=text)
         case "--scale":
             workload, equals, number = text.rpartition("=")
-            if not equals or workload.count("/") != 2 or not number.isdecimal():
+            if not equals or workload.count("/") != 2 or not _WHOLE.fullmatch(number):
                 raise _wrong(option, text, "such as shop/Deployment/web=10")
             return Scale(workload=workload, replicas=int(number))
         case "--set":
@@ -189,7 +192,7 @@ def change_of(option: str, text: str) -> Change:
 
 def _add_nodes(text: str) -> AddNodes:
     number, equals, what = text.partition("=")
-    if not equals or not what or not number.isdecimal() or not int(number):
+    if not equals or not what or not _NUMBER.fullmatch(number):
         raise _wrong("--add-nodes", text, "such as 3=m6i.xlarge, 2=like:worker-1 or 1=node.yaml")
     if what.startswith("like:"):
         return AddNodes(count=int(number), like=what.removeprefix("like:"))

@@ -141,7 +141,7 @@ def fit(
     with sandbox.trying():
         applied = apply(sandbox, changes, make)
         drained = drain(sandbox, applied.drained, drain_rules) if applied.drained else None
-        found = WantedPods() if question is None else wanted(sandbox, question, replicas, origin)
+        found = WantedPods() if question is None else wanted(sandbox, question, replicas, origin, applied.unplaced)
         found.pods += applied.unplaced
         for each in found.others:
             sandbox.set(each)

@@ -18,7 +18,8 @@ from podium.kube.admission import as_admitted, with_claims_made
 from podium.kube.decode import KINDS, decode_documents
 from podium.kube.workload import WORKLOAD_KINDS, Workload
 from podium.whatif.applying import belongs_to
-from podium.whatif.patterns import QuestionError
+from podium.whatif.patterns import MOST_PODS, QuestionError, check_number
+from podium.whatif.pod_names import FreePodNames
 from podium.whatif.sandbox import Sandbox
 from podium.workloads import daemon_sets
 from podium.workloads.templates import TemplateError, desired, make_pods, named, template_of
@@ -70,15 +71,29 @@ def read_given(texts: Iterable[tuple[str, str]]) -> Given:
                 f"{source}: no pod in it, only {held}; give a Pod, or what makes pods, such as a Deployment"
             )
     buffers = {each.spec.pod_template_ref.name for each in given.workloads if each.spec.pod_template_ref is not None}
+    _check_names(given)
     lone = [each for each in given.workloads if each.kind == "PodTemplate" and each.name not in buffers]
     given.workloads = [each for each in given.workloads if each.kind != "PodTemplate"] + lone
     return given
 
 
+def _check_names(given: Given) -> None:
+    """Raises QuestionError for pods without a name, and for two of one name."""
+    seen = set()
+    for item in (*given.pods, *given.workloads):
+        name = item.metadata.name or item.metadata.generate_name
+        kind = item.kind if isinstance(item, Workload) else "Pod"
+        if not name:
+            raise QuestionError(f"a {kind} has no name; write metadata.name")
+        if item.metadata.name and (kind, item.key) in seen:
+            raise QuestionError(f"{kind} {item.key} is given twice; give each its own name, or one and --replicas N")
+        seen.add((kind, item.key))
+
+
 def template_pod(given: Given, known: Sequence[Any], origin: str) -> tuple[Pod, list[Any]]:
     """The one pod that a template stands for, and the objects that count beside it."""
     if given.pods:
-        pod, others = given.pods[0], given.others
+        pod, others = _with_base_name(given.pods[0]), given.others
     else:
         made = make_pods(given.workloads[0], 1, given.workloads)
         pod, others = made.pods[0], [*given.others, *made.others]
@@ -87,19 +102,26 @@ def template_pod(given: Given, known: Sequence[Any], origin: str) -> tuple[Pod, 
     return with_uid(_unbound(completed)), others
 
 
-def wanted(sandbox: Sandbox, given: Given, replicas: int | None, origin: str) -> WantedPods:
-    """The pods that are asked about, given what the cluster has; old ones of another template are taken away."""
+def wanted(sandbox: Sandbox, given: Given, replicas: int | None, origin: str, others: Sequence[Pod] = ()) -> WantedPods:
+    """The pods that are asked about, given what the cluster has; old ones of another template are taken away.
+
+    Their names differ from those of `others`, which are placed with them.
+    """
+    check_number(replicas or 0, MOST_PODS, f"--replicas {replicas}")
     found = WantedPods(others=list(given.others))
     for pod in given.pods:
-        count = 1 if replicas is None else replicas
-        pods = [pod] if count == 1 else [_numbered(pod, number) for number in range(count)]
-        for each in pods:
-            known = next((one for one in _everyone(sandbox) if one.key == each.key), None)
-            if known is not None:
-                sandbox.remove_pod(known)
-        found.pods += pods
+        known = next((each for each in _everyone(sandbox) if pod.name and each.key == pod.key), None)
+        if known is not None:
+            sandbox.remove_pod(known)
+    names = FreePodNames(sandbox, others)
+    for pod in given.pods:
+        one = pod.name and (replicas is None or replicas == 1)
+        found.pods += [pod] if one else [_numbered(pod, names) for _ in range(replicas or 1)]
     for workload in given.workloads:
-        _add_workload(sandbox, workload, given, replicas, found)
+        _add_workload(sandbox, workload, given, replicas, found, others)
+    if not found.pods and not found.standing:
+        wants = ", ".join(map(named, given.workloads))
+        raise QuestionError(f"{wants}: it asks for no pods; say how many with --replicas")
     known_objects = [*_known(sandbox), *found.others]
     completed = as_admitted(found.pods, known_objects, origin)
     completed = with_claims_made(completed, known_objects)
@@ -114,7 +136,14 @@ def _unbound(pod: Pod) -> Pod:
     return as_unbound(pod)
 
 
-def _add_workload(sandbox: Sandbox, workload: Workload, given: Given, replicas: int | None, found: WantedPods) -> None:
+def _add_workload(
+    sandbox: Sandbox,
+    workload: Workload,
+    given: Given,
+    replicas: int | None,
+    found: WantedPods,
+    others: Sequence[Pod],
+) -> None:
     existing = [
         pod
         for pod in _everyone(sandbox)
@@ -124,6 +153,9 @@ def _add_workload(sandbox: Sandbox, workload: Workload, given: Given, replicas: 
         _add_daemon_set(sandbox, workload, existing, found)
         return
     count = desired(workload) if replicas is None else replicas
+    if count < 0:
+        raise QuestionError(f"{named(workload)}: {count} pods cannot be; write a number that is not negative")
+    check_number(count, MOST_PODS, f"{named(workload)}: {count} pods")
     template = template_of(workload, given.workloads)
     same = [pod for pod in existing if _equal_to(pod, template.spec)]
     for pod in existing:
@@ -142,7 +174,11 @@ def _add_workload(sandbox: Sandbox, workload: Workload, given: Given, replicas: 
         if workload.kind == "Deployment":
             pods = [replace(pod, metadata=replace(pod.metadata, labels=labels)) for pod in pods]
         made = made._replace(pods=pods)
-    found.pods += [pod for pod in made.pods if pod.name not in taken][: count - len(standing)]
+    wanted_pods = [pod for pod in made.pods if pod.name not in taken][: count - len(standing)]
+    if workload.kind != "StatefulSet":  # its controller makes up the names
+        names = FreePodNames(sandbox, [*others, *found.pods])
+        wanted_pods = [_renamed(pod, names) if names.is_taken(pod) else pod for pod in wanted_pods]
+    found.pods += wanted_pods
     found.standing += standing
     found.others += made.others
 
@@ -173,8 +209,20 @@ def _equal_to(pod: Pod, spec: Any) -> bool:
     )
 
 
-def _numbered(pod: Pod, number: int) -> Pod:
-    return replace(pod, metadata=replace(pod.metadata, name=f"{pod.name}-{number}", uid=""))
+def _with_base_name(pod: Pod) -> Pod:
+    """With the name that further pods are numbered by, where the manifest has only `generateName`."""
+    name = pod.name or pod.metadata.generate_name.rstrip("-")
+    return replace(pod, metadata=replace(pod.metadata, name=name))
+
+
+def _numbered(pod: Pod, names: FreePodNames) -> Pod:
+    name = names.take(pod.namespace, _with_base_name(pod).name)
+    return replace(pod, metadata=replace(pod.metadata, name=name, uid=""))
+
+
+def _renamed(pod: Pod, names: FreePodNames) -> Pod:
+    """A pod of a controller whose name another pod has."""
+    return replace(pod, metadata=replace(pod.metadata, name=names.take(pod.namespace, f"{pod.name}-x")))
 
 
 def _everyone(sandbox: Sandbox) -> list[Pod]:

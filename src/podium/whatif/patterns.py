@@ -16,11 +16,19 @@ from podium.kube.selector_text import parse_selector
 T = TypeVar("T", bound=ClusterObject)
 
 SHOWN: Final = 5
+MOST_NODES: Final = 100_000
+MOST_PODS: Final = 1_000_000
 _BY_LABELS: Final = re.compile(r"-l[\s=]*(.*)", re.DOTALL)
 
 
 class QuestionError(UserError, ValueError):
     """A question that cannot be asked of this cluster: one sentence says why, and what to write."""
+
+
+def check_number(number: int, most: int, what: str) -> None:
+    """Raises QuestionError for a number that is larger than any cluster."""
+    if number > most:
+        raise QuestionError(f"{what}: more than this command counts; ask for at most {most}")
 
 
 def nodes_named(pattern: str, nodes: Sequence[Node], option: str) -> list[Node]:

@@ -100,7 +100,7 @@ def ask_purchase(
             drain(sandbox, applied.drained, with_remedies=False)
         pods, names = [], []
         if given:
-            found = wanted(sandbox, given, replicas, origin)
+            found = wanted(sandbox, given, replicas, origin, applied.unplaced)
             for each in found.others:
                 sandbox.set(each)
             quotas = rules_of(sandbox)

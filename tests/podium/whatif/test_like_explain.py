@@ -12,6 +12,7 @@ from podium.plugins import load_registry
 from podium.whatif.capacity import Template, capacity, replica
 from podium.whatif.fit import fit
 from podium.whatif.manifests import Given
+from podium.whatif.pod_names import FreePodNames
 from podium.whatif.sandbox import Sandbox
 from tests.podium.whatif.test_sandbox import cluster_objects, random_pod
 
@@ -51,8 +52,9 @@ def test_in_three_hundred_dumps_a_pod_has_the_node_and_the_message_of_explain() 
 def one_by_one(objects: list[Any], template: Any, most: int) -> list[str]:
     """Where replicas go when each is decided by itself on a cluster that is made from scratch."""
     placed, nodes = list(objects), []
-    for number in range(most):
-        pod = replica(template, number)
+    names = FreePodNames(Sandbox(objects, CONFIG, REGISTRY))
+    for _ in range(most):
+        pod = replica(template, names)
         node = explain(placed, pod, CONFIG, REGISTRY).selected
         if node is None:
             break

@@ -106,12 +106,13 @@ class VersionRules:
 
     # Configuration
 
-    unknown_points: frozenset[str] = frozenset()
-    """Extension points that its configuration does not have."""
     node_name_first: bool = True
     """NodeName stands before NodeUnschedulable in the default plugins."""
     node_name_pre_filters: bool = True
     """NodeName restricts a pod to the node it names at PreFilter."""
+
+    pod_group_post_filter_point: bool = True
+    """Making room for a pod group has an extension point of its own, podGroupPostFilter; before, postFilter did it."""
 
     # Messages
 

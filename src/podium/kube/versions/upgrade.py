@@ -36,9 +36,6 @@ class _Fact(NamedTuple):
 
 
 _FACTS: Final = {
-    "unknown_points": _Fact(
-        "field", "unknown extension points", "", "", "", "none: profiles may name plugins at the points that are new"
-    ),
     "node_name_first": _Fact(
         "default",
         "order of the default plugins",
@@ -54,6 +51,14 @@ _FACTS: Final = {
         "keeps a pod to the node it names",
         "no PreFilter",
         "other nodes say: node(s) didn't satisfy plugin(s) [NodeName]",
+    ),
+    "pod_group_post_filter_point": _Fact(
+        "field",
+        "profiles[].plugins.podGroupPostFilter",
+        "",
+        "an extension point",
+        "not known",
+        "which plugins make room for a pod group is said there, and no longer under postFilter",
     ),
     "device_post_filter_gives_reasons": _Fact(
         "rule",
@@ -240,8 +245,6 @@ def _in_words(fact: _Fact, value: object, rules: VersionRules) -> str:
         return fact.on if value else fact.off
     if isinstance(value, str):
         return value
-    if isinstance(value, frozenset):
-        return ", ".join(sorted(value)) or "none"
     if isinstance(value, int):
         return f"tried again {value} times" if value else "not tried again"
     return f"as in {rules}"

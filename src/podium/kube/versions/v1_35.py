@@ -123,7 +123,6 @@ RULES = replace(
     table=GATES,
     gates=GATES.on_by_default,
     switched=frozenset({Gate.STORAGE_CAPACITY_SCORING}),
-    unknown_points=frozenset({"placementGenerate", "placementScore", "podGroupPostFilter"}),
     balance_without_the_pod=False,
     image_volumes=ImageVolumes.IGNORED,
     declared_features=False,

@@ -9,7 +9,7 @@ claims, and without resources that a device class stands behind.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Hashable, Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -61,6 +61,7 @@ from podium.plugins.dynamic_resources.extended_resources import (
 from podium.plugins.dynamic_resources.hints import interests
 from podium.plugins.dynamic_resources.notes import NO_WAY, NOTHING, ClaimNotes, ClaimWay
 from podium.plugins.dynamic_resources.verdict import NOT_ALLOCATED, ClaimVerdict, has_alternatives, rank, rows_to_search
+from podium.preemption.group_victims import Fits
 
 NAME = "DynamicResources"
 NOTHING_TO_FREE = Status.unschedulable("no new claims to deallocate")
@@ -322,8 +323,8 @@ class DynamicResources(Plugin):
             return PostFilterResult(DELETED)
         return PostFilterResult(self._still_unschedulable)
 
-    def pod_group_post_filter(self, group: PodGroup, pods: Sequence[Pod], fits: Callable[[], Status | None]) -> Status:
-        """Nothing is left to free: `post_filter` has freed the claims of each member that fits nowhere."""
+    def pod_group_post_filter(self, _group: PodGroup, _pods: Sequence[Pod], _fits: Fits) -> Status | None:
+        """Unschedulable, without a reason: claims are given back for single pods only."""
         return Status.unschedulable()
 
     def _unavailable(self, cycle: Cycle, notes: ClaimNotes, diagnosis: Diagnosis) -> list[int]:
