@@ -1,7 +1,7 @@
-"""Explains a pod on a copy of what the scheduler knows, in a thread, so that deciding goes on meanwhile.
+"""Copies what the scheduler knows, so that pods can be explained elsewhere while deciding goes on.
 
 The answer is that of `podium explain`: the same function on the same objects, with the scheduler's own plugins and the
-load that it has measured.
+load that it has measured. What a viewer may not see is taken out of it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from podium.cluster import Cluster
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
-from podium.engine.explain import Eviction, Explanation, Outcome, explain
+from podium.engine.explain import Eviction, Explanation, Outcome
 from podium.kube import Pod
 from podium.kube.custom_object import ThirdPartyObject
 from podium.kube.meta import ObjectMeta
@@ -73,10 +73,9 @@ def _custom(resource: str, value: Any) -> ThirdPartyObject:
     return ThirdPartyObject(metadata=named, plural_group=resource, whole=value)
 
 
-def explained(known: Known, pod: Pod) -> Explanation:
-    """Judge a pod; raises UnknownProfileError. It takes a while, so call it in a thread."""
-    explanation = explain(known.objects, pod, known.config, known.registry, load=load_of(known))
-    held = known.held.get(pod.key)
+def as_held(known: Known, explanation: Explanation) -> Explanation:
+    """The explanation of a pod that may be held at Permit."""
+    held = known.held.get(explanation.pod)
     if held is not None:
         explanation.outcome, explanation.message = Outcome.WAITS, held
     return explanation

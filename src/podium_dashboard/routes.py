@@ -11,25 +11,29 @@ POST whatif, capacity          what `podium whatif` and `podium capacity` answer
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import msgspec
 
 from podium.engine.explain import UnknownProfileError
-from podium.run.dashboard import SchedulerView
+from podium.kube import Pod
+from podium.run.dashboard import NoSchedulerError, SchedulerView
 from podium.serving.events.event_object import micro_time
 from podium_dashboard.access import RefusedError
 from podium_dashboard.configuration import configuration_answer
-from podium_dashboard.explaining import Known, explained, known_of, shown_to
+from podium_dashboard.explaining import Known, known_of, shown_to
 from podium_dashboard.feed import Feed, entries_for
 from podium_dashboard.groups import groups_answer
+from podium_dashboard.kept_trial import KeptTrial
 from podium_dashboard.nodes import node_details
 from podium_dashboard.pods import pod_details
 from podium_dashboard.policies import differences_answer, policy_answer, qos_answer
 from podium_dashboard.questions import capacity_answer, read_question, whatif_answer
 from podium_dashboard.records import (
+    DashboardState,
     ExplainAnswer,
     PodEntry,
     QueueAnswer,
@@ -44,6 +48,9 @@ from podium_dashboard.waiting import SHOWN, groups_of, waiting_pods
 MOST_POINTS: Final = 1_200
 MOST_MARKS: Final = 500
 MOST_WAITING: Final = 10_000
+KEPT_FOR: Final = 300.0
+"""Seconds that the cluster for explanations is kept after the last question."""
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -52,7 +59,11 @@ class ApiAnswers:
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
-        self._explaining = asyncio.Semaphore(2)
+        self._asking = asyncio.Semaphore(2)
+        self._explaining = asyncio.Lock()
+        self._trial = KeptTrial()
+        self._preparing: asyncio.Task[None] | None = None
+        self._forgetting: asyncio.TimerHandle | None = None
 
     async def namespaces(self) -> set[str]:
         """Those that have pods, or are known by name."""
@@ -99,7 +110,7 @@ class ApiAnswers:
             raise RefusedError(403, "what-if moves pods of all namespaces, and you may not see all of them")
         question = read_question(body)
         await self._feed.ready()
-        async with self._explaining:
+        async with self._asking:
             known = await self._look(known_of)
             answer = await asyncio.to_thread(judge, known, question, self._feed.source.kind)
         return msgspec.json.encode(answer)
@@ -135,17 +146,38 @@ class ApiAnswers:
             known: Known = await self._look(known_of)
             pod = _found(known.pod(f"{namespace}/{name}"), f"there is no pod {namespace}/{name} that waits or runs")
             try:
-                explanation = shown_to(viewer, await asyncio.to_thread(explained, known, pod))
+                return await self._in_trial(_explain_answer, known, pod, viewer, self._feed.state(viewer))
             except UnknownProfileError as error:
                 raise RefusedError(404, str(error)) from None
-        return msgspec.json.encode(
-            {
-                "schema": "podium.dashboard.explain/1",
-                "state": self._feed.state(viewer),
-                "explanation": explanation.to_data(),
-                "outcome": explanation.outcome.name,
-            }
-        )
+
+    def prepare(self) -> None:
+        """Begin to build the cluster that pods are explained in: somebody begins to look."""
+        if self._preparing is None or self._preparing.done():
+            self._preparing = asyncio.create_task(self._prepare())
+
+    async def _prepare(self) -> None:
+        with contextlib.suppress(NoSchedulerError):
+            await self._feed.ready()
+            async with self._explaining:
+                await self._in_trial(KeptTrial.take_in, await self._look(known_of))
+
+    async def stop(self) -> None:
+        """Give up what was begun."""
+        if self._forgetting is not None:
+            self._forgetting.cancel()
+        if self._preparing is not None:
+            self._preparing.cancel()
+            await asyncio.gather(self._preparing, return_exceptions=True)
+
+    async def _in_trial(self, do: Callable[Concatenate[KeptTrial, P], T], *args: P.args, **named: P.kwargs) -> T:
+        """Do something with the trial cluster, in a thread; it is given up when nothing is asked for a while."""
+        if self._forgetting is not None:
+            self._forgetting.cancel()
+        self._forgetting = asyncio.get_running_loop().call_later(KEPT_FOR, self._forget)
+        return await asyncio.to_thread(do, self._trial, *args, **named)
+
+    def _forget(self) -> None:
+        self._trial = KeptTrial()
 
     async def _timeline(self, query: Mapping[str, str], viewer: Viewer) -> TimelineAnswer:
         ring = self._feed.ring
@@ -177,6 +209,18 @@ class ApiAnswers:
             ],
             marks=await self._look(marks),
         )
+
+
+def _explain_answer(trial: KeptTrial, known: Known, pod: Pod, viewer: Viewer, state: DashboardState) -> bytes:
+    explanation = shown_to(viewer, trial.explained(known, pod))
+    return msgspec.json.encode(
+        {
+            "schema": "podium.dashboard.explain/1",
+            "state": state,
+            "explanation": explanation.to_data(),
+            "outcome": explanation.outcome.name,
+        }
+    )
 
 
 def time_in(query: Mapping[str, str], name: str) -> float | None:

@@ -65,6 +65,7 @@ class DashboardServer:
         if self._following is not None:
             self._following.cancel()
             await asyncio.gather(self._following, return_exceptions=True)
+        await self._routes.stop()
         await self.access.stop()
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -117,6 +118,7 @@ class DashboardServer:
         if name == "stream":
             if self.feed.viewers >= MOST_STREAMS:
                 raise RefusedError(503, "too many viewers: try again later")
+            self._routes.prepare()
             return await send_ticks(self.feed, viewer, request, {**_JSON, "Content-Type": "text/event-stream"})
         found: msgspec.Struct | bytes
         if request.method == "POST":

@@ -9,9 +9,10 @@ from __future__ import annotations
 import enum
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from podium.cluster import Cluster
@@ -105,7 +106,7 @@ class Explanation:
 
     def to_data(self) -> dict[str, Any]:
         """Plain data for JSON or YAML."""
-        data = asdict(self)
+        data: dict[str, Any] = msgspec.to_builtins(self)
         del data["preemption_ties"], data["outcome"], data["nominated"]
         data["kubernetesVersion"] = data.pop("kubernetes_version")
         if self.gang is None:
@@ -206,6 +207,11 @@ def handle_for_trial(
         ),
         rules=config.rules,
     )
+
+
+def explain_in_trial(runtime: ProfileRuntime, pod: Pod, config: SchedulerConfig) -> Explanation:
+    """Judge a pod that waits, and its gang, in a running profile whose writer writes nothing."""
+    return _judge(runtime, pod, config, parity=False, closely=True)
 
 
 def _judge(runtime: ProfileRuntime, pod: Pod, config: SchedulerConfig, *, parity: bool, closely: bool) -> Explanation:
@@ -332,13 +338,16 @@ def answers_of(cluster: Cluster, decision: Decision) -> list[NodeAnswer]:
     refused: dict[int, Status] = dict.fromkeys(answers, statuses.absent)
     for status, rows in statuses.groups():
         refused.update(dict.fromkeys(rows.tolist(), status))
+    scores = decision.scores
+    by_plugin = {} if scores is None else {name: each.tolist() for name, each in scores.by_plugin.items()}
+    totals = [] if scores is None else scores.total.tolist()
     for position, row in enumerate(decision.search.feasible.tolist()):
         answer = answers[row]
         answer.feasible = True
         refused.pop(row)
-        if decision.scores is not None:
-            answer.scores = {name: int(s[position]) for name, s in decision.scores.by_plugin.items()}
-            answer.total = int(decision.scores.total[position])
+        if scores is not None:
+            answer.scores = {name: int(each[position]) for name, each in by_plugin.items()}
+            answer.total = int(totals[position])
     for row, status in refused.items():
         answers[row].plugin = status.plugin or None
         answers[row].reasons = list(status.reasons)
