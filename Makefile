@@ -21,6 +21,7 @@ SECOND_TRY ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PAGE := web/node_modules/.ready
 
 ENGINE ?= podman
 BASE ?= docker.io/library/python:3.13-slim
@@ -33,6 +34,11 @@ help: ## Show this list
 
 dashboard: ## Build the dashboard's page from web/ into src/podium_dashboard/static; needs Node 20.19 or newer
 	cd web && npm ci --ignore-scripts --no-audit --no-fund && npx vite build
+
+# The packages that the page is built and tested with, where Node is there.
+$(PAGE): web/package-lock.json
+	@if command -v npm > /dev/null; then \
+		cd web && npm ci --ignore-scripts --no-audit --no-fund --silent && touch node_modules/.ready; fi
 
 demo: $(READY) ## A cluster in one process: see pods placed, and why one is not
 	@$(BIN)/python -m podium up --demo --port $(PORT)
@@ -81,7 +87,7 @@ real: $(READY)
 	@$(MAKE) --no-print-directory python313
 	@$(MAKE) --no-print-directory components
 
-components: $(READY)
+components: $(READY) $(PAGE)
 	PODIUM_EXAMPLES=all $(BIN)/python -m pytest $(SECOND_TRY) -n $(WORKERS) -m "testbed or long" $(TESTS)
 
 python313: $(READY)

@@ -26,7 +26,7 @@ from podium.framework import Status
 from podium.framework.nominator import Nominator
 from podium.placement.devices.tally import DeviceTally
 from podium.placement.devices.uses import DeviceUses
-from podium.run import pod_status
+from podium.run import pod_status, writer
 from podium.run.claim_writer import ClaimWriter
 from podium.run.pod_status import PodStatuses
 from podium.run.writer import LiveWriter
@@ -66,6 +66,7 @@ def _gives_up_unanswered_bindings(patch: pytest.MonkeyPatch) -> None:
             raise
 
     patch.setattr(Client, "post", post)
+    patch.setattr(writer, "RETRY_PAUSES", ())  # what was not sent is tried again, which would ask the API server
 
 
 def _takes_a_conflict_for_success(patch: pytest.MonkeyPatch) -> None:

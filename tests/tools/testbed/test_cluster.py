@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tools.testbed import ApiError, ComponentFailed, ControlPlane
+from tools.testbed.build import KUBERNETES_VERSION
 from tools.testbed.connections import ConnectionPool
 from tools.testbed.folders import OwnedFolder
 from tools.testbed.objects import make_namespace, make_node, make_pod
@@ -27,8 +28,8 @@ def test_an_empty_api_server_is_ready(
 
 def test_kubectl_and_the_server_are_of_the_pinned_version(control_plane: ControlPlane) -> None:
     lines = control_plane.kubectl("version").splitlines()
-    assert "Client Version: v1.36.4" in lines
-    assert "Server Version: v1.36.4" in lines
+    assert f"Client Version: {KUBERNETES_VERSION}" in lines
+    assert f"Server Version: {KUBERNETES_VERSION}" in lines
 
 
 def test_kubectl_errors_are_raised(control_plane: ControlPlane) -> None:
