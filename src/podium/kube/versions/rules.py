@@ -111,6 +111,9 @@ class VersionRules:
     node_name_pre_filters: bool = True
     """NodeName restricts a pod to the node it names at PreFilter."""
 
+    pod_group_post_filter_point: bool = True
+    """Making room for a pod group has an extension point of its own, podGroupPostFilter; before, postFilter did it."""
+
     # Messages
 
     device_post_filter_gives_reasons: bool = False

@@ -52,6 +52,14 @@ _FACTS: Final = {
         "no PreFilter",
         "other nodes say: node(s) didn't satisfy plugin(s) [NodeName]",
     ),
+    "pod_group_post_filter_point": _Fact(
+        "field",
+        "profiles[].plugins.podGroupPostFilter",
+        "",
+        "an extension point",
+        "not known",
+        "which plugins make room for a pod group is said there, and no longer under postFilter",
+    ),
     "device_post_filter_gives_reasons": _Fact(
         "rule",
         "message of DynamicResources' PostFilter",

@@ -139,6 +139,7 @@ RULES = VersionRules(
     part_of_generic_workload=NO_GATES,
     node_name_first=False,
     node_name_pre_filters=False,
+    pod_group_post_filter_point=False,
     device_post_filter_gives_reasons=True,
     preemption_names_the_node=False,
     image_volumes=ImageVolumes.IN_THE_SUM,
