@@ -209,6 +209,24 @@ class ExplainingPlugin(Protocol):
         """Sentences for people; none where there is nothing to add."""
 
 
+class ObjectChange(NamedTuple):
+    """An object of a custom resource as it would have to be, and what is different about it, in words."""
+
+    resource: str
+    key: str
+    item: Any
+    """Its data."""
+    changes: list[str]
+
+
+@runtime_checkable
+class GrantingPlugin(Protocol):
+    """A plugin that rejects pods by objects of its own, and knows how these would have to be."""
+
+    def grants(self, pod: Pod, /) -> list[ObjectChange]:
+        """The smallest changes with which it would let the pod come; none where it does already."""
+
+
 class Placement(NamedTuple):
     """Some nodes by their rows, in visiting order; `name` is what they have in common."""
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from podium import Action, Cycle, DependsOn, Diagnosis, Handle, Interest, Plugin, PostFilterResult, Resource, Status
 from podium.cluster import Mask, PlacedPod
+from podium.framework.protocols import ObjectChange
 from podium.kube import Pod
 from podium.preemption import (
     ByPriority,
@@ -30,6 +31,7 @@ from podium.preemption import (
 from podium_plugins.capacity_scheduling.admission import QuotaAnswer, QuotaDemand, answer
 from podium_plugins.capacity_scheduling.ledger import QuotaLedger
 from podium_plugins.capacity_scheduling.quota import RESOURCE
+from podium_plugins.capacity_scheduling.raised import raised, sentences, shortages
 from podium_plugins.capacity_scheduling.rule import WithinQuotas, rows_without_victims
 from podium_plugins.capacity_scheduling.standing import standing
 
@@ -98,6 +100,17 @@ class CapacityScheduling(Plugin):
         if demand is None or answer(self._ledger, demand) is QuotaAnswer.WITHIN:
             return []
         return standing(self._ledger, pod.namespace, demand)
+
+    def grants(self, pod: Pod) -> list[ObjectChange]:
+        """The pod's quota with bounds that would let it come."""
+        demand = self._demand(pod)
+        short = {} if demand is None else shortages(self._ledger, demand)
+        if demand is None or not short:
+            return []
+        item = self.handle.cluster.objects.custom_store(RESOURCE).get(demand.quota.key)
+        if item is None:
+            return []
+        return [ObjectChange(RESOURCE, demand.quota.key, raised(item, demand, short), sentences(demand, short))]
 
     # Making room
 
