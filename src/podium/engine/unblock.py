@@ -29,7 +29,7 @@ from podium.engine.decide import decide
 from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
 from podium.framework.profile import ProfileRuntime
-from podium.framework.protocols import GrantingPlugin, ObjectChange
+from podium.framework.protocols import GrantingPlugin, ObjectGrant
 from podium.framework.status import PluginError
 from podium.kube import Pod
 from podium.kube.pod import Container, PodSpec, ResourceRequirements, Toleration
@@ -75,14 +75,14 @@ def remedies(runtime: ProfileRuntime, pod: Pod, sampling: Sampling, most: int = 
     return [Remedy(each.node, [*texts, *each.changes]) for each in found]
 
 
-def _grants(runtime: ProfileRuntime, pod: Pod) -> list[ObjectChange]:
+def _grants(runtime: ProfileRuntime, pod: Pod) -> list[ObjectGrant]:
     """How objects of plugins, such as quotas, would have to be for these plugins to let the pod come."""
     plugins = (each for each in runtime.plugins.values() if isinstance(each, GrantingPlugin))
     return [change for plugin in plugins for change in plugin.grants(pod)]
 
 
 @contextmanager
-def _granted(cluster: Cluster, grants: Iterable[ObjectChange]) -> Iterator[None]:
+def _granted(cluster: Cluster, grants: Iterable[ObjectGrant]) -> Iterator[None]:
     """The cluster with these objects; then it is as it was."""
     stores = [(cluster.objects.custom_store(each.resource), each) for each in grants]
     before = [(store, each.key, store.get(each.key)) for store, each in stores]

@@ -209,7 +209,7 @@ class ExplainingPlugin(Protocol):
         """Sentences for people; none where there is nothing to add."""
 
 
-class ObjectChange(NamedTuple):
+class ObjectGrant(NamedTuple):
     """An object of a custom resource as it would have to be, and what is different about it, in words."""
 
     resource: str
@@ -223,7 +223,7 @@ class ObjectChange(NamedTuple):
 class GrantingPlugin(Protocol):
     """A plugin that rejects pods by objects of its own, and knows how these would have to be."""
 
-    def grants(self, pod: Pod, /) -> list[ObjectChange]:
+    def grants(self, pod: Pod, /) -> list[ObjectGrant]:
         """The smallest changes with which it would let the pod come; none where it does already."""
 
 
