@@ -241,9 +241,10 @@ def standard_estimate(
             return CallEstimate(sizes(args[0]).scaled(PER_CHARACTER).plus(arguments))
         case "in_list" if len(args) == 2:
             return CallEstimate(sizes(args[1]).scaled(1).plus(arguments))
-        case "matches_string" if target is not None and len(args) == 1:
-            cost = sizes(target).plus(ONE).scaled(PER_CHARACTER)
-            return CallEstimate(cost.times(sizes(args[0]).scaled(PER_PATTERN_CHARACTER)).plus(arguments))
+        case "matches" | "matches_string" if len(operands := [*([target] if target else []), *args]) == 2:
+            text, pattern = map(sizes, operands)
+            cost = text.plus(ONE).scaled(PER_CHARACTER)
+            return CallEstimate(cost.times(pattern.scaled(PER_PATTERN_CHARACTER)).plus(arguments))
         case "contains_string" if target is not None and len(args) == 1:
             cost = sizes(target).scaled(PER_CHARACTER).times(sizes(args[0]).scaled(PER_CHARACTER))
             return CallEstimate(cost.plus(arguments))

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Final
 
 from kubecel import operations
-from kubecel.declarations import FUNCTIONS, Overload
+from kubecel.declarations import FUNCTIONS, RETIRED, Overload
 from kubecel.library import IMPLEMENTATIONS
 from kubecel.library.patterns import matches
 from kubecel.types import CelType, TypeKind
@@ -69,7 +69,7 @@ def bound_call(function: str, overloads: Sequence[str]) -> Callable[..., object]
     operator = _OPERATORS.get(function)
     if operator is not None:
         return operator
-    return _one(function, overloads[0]) if len(overloads) == 1 else _any(function)
+    return _one(function, overloads[0]) if len(overloads) == 1 else _any(function, not RETIRED.isdisjoint(overloads))
 
 
 @cache
@@ -104,9 +104,10 @@ def _of_two_quantities(function: str, implementation: Callable[..., object]) -> 
 
 
 @cache
-def _any(function: str) -> Callable[..., object]:
+def _any(function: str, with_retired: bool) -> Callable[..., object]:
     """The overload that the values fit, whichever way the function is called."""
-    candidates = [(each, IMPLEMENTATIONS[each.id]) for each in FUNCTIONS[function] if each.id in IMPLEMENTATIONS]
+    known = [each for each in FUNCTIONS[function] if with_retired or each.id not in RETIRED]
+    candidates = [(each, IMPLEMENTATIONS[each.id]) for each in known if each.id in IMPLEMENTATIONS]
 
     def dispatched(*args: object) -> object:
         for overload, implementation in candidates:

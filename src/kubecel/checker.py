@@ -35,6 +35,8 @@ class Environment:
 
     variables: Mapping[str, CelType]
     fields: Mapping[str, Mapping[str, CelType]]
+    without: frozenset[str] = frozenset()
+    """The overloads that it does not know."""
 
 
 @dataclass
@@ -228,7 +230,7 @@ class _Checker:
         result: CelType | None = None
         matched: list[str] = []
         for overload in overloads:
-            if overload.member != (node.target is not None):
+            if overload.member != (node.target is not None) or overload.id in self._environment.without:
                 continue
             wanted, outcome = self._instance(overload)
             if not self.bindings.assign_all(given, wanted):

@@ -171,3 +171,6 @@ TYPES: Final = {name: types.type_of(each) for name, each in _OTHER_NAMES.items()
     )
 }
 """Names that stand for types."""
+
+RETIRED: Final = frozenset(("int64_to_duration",))
+"""Overloads that the newest release of Kubernetes no longer knows."""

@@ -10,7 +10,7 @@ that is not there is an error. What the API server refuses is refused with its w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -18,7 +18,7 @@ from kubecel import types
 from kubecel.checker import Environment
 from kubecel.compilation import CompilationError, compile_expression
 from kubecel.cost_estimate import estimate_cost
-from kubecel.declarations import read_type
+from kubecel.declarations import RETIRED, read_type
 from kubecel.estimates import Span
 from kubecel.evaluation import Program, ProgramError
 from kubecel.library.versions import read_version
@@ -42,7 +42,9 @@ _ENVIRONMENT: Final = Environment(
             "allowMultipleAllocations": types.BOOL,
         }
     },
+    without=RETIRED,
 )
+_WITH_DURATIONS_OF_INT: Final = replace(_ENVIRONMENT, without=frozenset())
 _MOST_ENTRIES: Final = 32
 _SIZES: Final = {
     (): 0,
@@ -134,10 +136,11 @@ def version(text: str) -> SemverValue:
 class DeviceSelector:
     """A compiled selector."""
 
-    def __init__(self, expression: str) -> None:
+    def __init__(self, expression: str, *, durations_of_int: bool = False) -> None:
         self.expression = expression
+        environment = _WITH_DURATIONS_OF_INT if durations_of_int else _ENVIRONMENT
         try:
-            checked = compile_expression(expression, _ENVIRONMENT, bindings=True)
+            checked = compile_expression(expression, environment, bindings=True)
         except CompilationError as error:
             raise DeviceSelectorError(str(error)) from None
         if checked.type not in (types.BOOL, types.ANY):
@@ -197,11 +200,13 @@ def _size_of_path(path: tuple[str, ...]) -> Span | None:
 
 
 @lru_cache(maxsize=1000)
-def compile_selector(expression: str) -> DeviceSelector:
+def compile_selector(expression: str, *, durations_of_int: bool = False) -> DeviceSelector:
     """The compiled selector, shared by all callers; DeviceSelectorError where it is none.
+
+    Before Kubernetes 1.37, `duration(1)` was a duration, too.
 
     >>> gpu = selectable("gpu.example.com", {"model": "a100"}, {})
     >>> compile_selector('device.attributes["gpu.example.com"].model == "a100"').matches(gpu)
     True
     """
-    return DeviceSelector(expression)
+    return DeviceSelector(expression, durations_of_int=durations_of_int)

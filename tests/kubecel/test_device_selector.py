@@ -114,6 +114,7 @@ def test_a_wrong_selector_is_refused_in_the_words_of_the_api_server(expression: 
         (f'{A}.model == "a100"', 5),
         ("device.attributes.all(k, device.attributes[k].all(i, i == 'a'))", 5379),
         (f'{A}.model.matches("^[a-z]+$")', 18),
+        (f'matches({A}.model, "^[a-z]+$")', 18),
         ("lists.range(1000).all(i, lists.range(1000).all(j, i != j))", 7_016_012),
     ],
 )
@@ -165,3 +166,15 @@ def test_generated_selectors_evaluate_or_say_why_not() -> None:
 def test_a_version_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match=r"parse semantic version: No Major\.Minor\.Patch elements found"):
         version("1.2")
+
+
+def test_a_pattern_on_a_text_of_unknown_length_is_too_complex_however_it_is_written() -> None:
+    assert DeviceSelector("""matches(string(duration("90ms")), ".")""").is_too_complex
+    assert DeviceSelector("""string(duration("90ms")).matches(".")""").is_too_complex
+
+
+def test_whole_numbers_are_durations_before_1_37_only() -> None:
+    expression = "duration(1) > duration('1s')"
+    with pytest.raises(DeviceSelectorError, match=r"no matching overload for 'duration' applied to '\(int\)'"):
+        compile_selector(expression)
+    assert isinstance(compile_selector(expression, durations_of_int=True), DeviceSelector)

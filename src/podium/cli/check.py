@@ -105,7 +105,11 @@ def _print_profile(profile: "Profile", gates: "Gates") -> None:
     from podium.config.feature_gates import Gate
     from podium.config.points import Point
 
-    idle = () if Gate.TOPOLOGY_AWARE in gates else (Point.PLACEMENT_GENERATE, Point.PLACEMENT_SCORE)
+    idle: list[Point] = []
+    if Gate.TOPOLOGY_AWARE not in gates:
+        idle += (Point.PLACEMENT_GENERATE, Point.PLACEMENT_SCORE)
+    if Gate.GENERIC_WORKLOAD not in gates:
+        idle.append(Point.POD_GROUP_POST_FILTER)
 
     rows = table(f"Profile {profile.scheduler_name}")
     rows.add_column("extension point", no_wrap=True)

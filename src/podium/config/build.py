@@ -74,6 +74,8 @@ class _Builder:
         legible = not self.findings.found_under(path.child("plugins"), up_to=Stage.STRICT)
         args = self._arguments(profile, path, given, creating)
         expansion = expand(profile.plugins, self.registry)
+        if not self.rules.pod_group_post_filter_point:
+            del expansion.plugins[Point.POD_GROUP_POST_FILTER]
         if legible:
             for refusal in expansion.refusals:
                 self._refuse(refusal, path.child("plugins"), written_plugins, creating)

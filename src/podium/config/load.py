@@ -17,6 +17,7 @@ from podium.config.arguments import decode_arguments
 from podium.config.build import build
 from podium.config.defaults import beside_defaults, with_defaults
 from podium.config.field import FieldError, FieldPath, Wrong, quoted
+from podium.config.points import Point
 from podium.config.positions import ConfigDocument, MalformedConfigError, Position, Repeated, parse
 from podium.config.problems import REPEATED, ConfigError, ConfigProblem, Findings
 from podium.config.registry import DiffersByVersion, PluginType, Registry
@@ -45,7 +46,7 @@ def load_config(text: str, source: str, registry: Registry, rules: VersionRules 
         raise ConfigError([ConfigProblem(source, error.line, "", str(error))], kube_text=str(error)) from None
     findings = Findings(source, document)
     fields = _fields_of_a_configuration(document, registry, findings)
-    written = _decode(fields, document, findings)
+    written = _decode(fields, document, findings, rules)
     return _finish(written, registry, findings, rules)
 
 
@@ -102,8 +103,26 @@ def _fields_of_a_configuration(document: ConfigDocument, registry: Registry, fin
     return fields
 
 
-def _decode(fields: dict[str, Any], document: ConfigDocument, findings: Findings) -> KubeSchedulerConfiguration:
+def _points_of_later_minors(
+    config: KubeSchedulerConfiguration, fields: dict[str, Any], rules: VersionRules
+) -> list[Mistake]:
+    """Extension points that kube-scheduler got later and that the file names; to an older one they are unknown."""
+    point = Point.POD_GROUP_POST_FILTER
+    paths = [
+        FieldPath().child("profiles").index(number).child("plugins", point)
+        for number, _ in enumerate(config.profiles)
+        if point in (fields["profiles"][number].get("plugins") or {})
+    ]
+    hint = f"kube-scheduler {rules} has no such extension point; leave it out, or give a later --kubernetes-version"
+    return [Mistake(each, f'unknown field "{each}"', hint, unknown_field=True) for each in paths]
+
+
+def _decode(
+    fields: dict[str, Any], document: ConfigDocument, findings: Findings, rules: VersionRules
+) -> KubeSchedulerConfiguration:
     config, mistakes = decode(fields, KubeSchedulerConfiguration)
+    if config is not None and not rules.pod_group_post_filter_point:
+        mistakes += _points_of_later_minors(config, fields, rules)
     strict = [_repeated(each, document) for each in document.repeated]
     strict += [(document.position(each.path), each) for each in mistakes if each.unknown_field]
     if document.json:  # in YAML kube-scheduler notices repeated fields first, in JSON as it reads along

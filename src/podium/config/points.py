@@ -24,6 +24,7 @@ class Point(StrEnum):
     QUEUE_SORT = "queueSort"
     PLACEMENT_GENERATE = "placementGenerate"
     PLACEMENT_SCORE = "placementScore"
+    POD_GROUP_POST_FILTER = "podGroupPostFilter"
 
     @property
     def label(self) -> str:

@@ -98,10 +98,11 @@ def to_yaml(config: SchedulerConfig) -> str:
 
 
 def _profile(profile: Profile) -> dict[str, Any]:
+    known = {"multiPoint", *profile.plugins}
     return {
         "schedulerName": profile.scheduler_name,
         "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
-        "plugins": {key: _plugin_set(each) for key, each in profile.plugin_sets.by_key().items()},
+        "plugins": {key: _plugin_set(each) for key, each in profile.plugin_sets.by_key().items() if key in known},
         "pluginConfig": [
             {"name": name, "args": {"apiVersion": API_VERSION, "kind": f"{name}Args", **_plain(args)}}
             for name, args in profile.args.items()

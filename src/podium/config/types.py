@@ -70,6 +70,7 @@ class Plugins(_Part, frozen=True):
     multi_point: PluginSet = PluginSet()
     placement_generate: PluginSet = PluginSet()
     placement_score: PluginSet = PluginSet()
+    pod_group_post_filter: PluginSet = PluginSet()
 
     def by_key(self) -> dict[str, PluginSet]:
         """The sets under their keys in the file: `{"preEnqueue": …, "multiPoint": …}`."""

@@ -52,6 +52,7 @@ EXTENSION_POINTS: Final[dict[Point, tuple[Method, ...]]] = {
     Point.POST_BIND: (Method("post_bind", Step.POST_BIND),),
     Point.PLACEMENT_GENERATE: (Method("generate_placements", None),),
     Point.PLACEMENT_SCORE: (Method("score_placements", None),),
+    Point.POD_GROUP_POST_FILTER: (Method("pod_group_post_filter", None),),
 }
 
 _ALL: Final = tuple(method for methods in EXTENSION_POINTS.values() for method in methods)

@@ -91,6 +91,7 @@ class PodTopologySpreadArgs(Arguments, frozen=True):
 
 class VolumeBindingArgs(Arguments, frozen=True):
     bind_timeout_seconds: Int64 = 600
+    shape: tuple[ShapePoint, ...] = (ShapePoint(utilization=0, score=10), ShapePoint(utilization=100, score=0))
 
 
 class StandIn:
@@ -113,9 +114,9 @@ def registry_of(*plugins: type[StandIn]) -> Registry:
 IN_TREE = (
     plugin("SchedulingGates", "preEnqueue"),
     plugin("PrioritySort", "queueSort"),
-    plugin("NodeName", "filter"),
-    plugin("NodeUnschedulable", "filter"),
-    plugin("TaintToleration", "filter preScore score"),
+    plugin("NodeName", "preFilter filter"),
+    plugin("NodeUnschedulable", "preFilter filter"),
+    plugin("TaintToleration", "preFilter filter preScore score"),
     plugin("NodeAffinity", "preFilter filter preScore score", NodeAffinityArgs),
     plugin("NodePorts", "preFilter filter"),
     plugin("NodeResourcesFit", "preFilter filter preScore score placementScore", NodeResourcesFitArgs),
@@ -125,8 +126,12 @@ IN_TREE = (
     plugin("VolumeZone", "preFilter filter"),
     plugin("PodTopologySpread", "preFilter filter preScore score", PodTopologySpreadArgs),
     plugin("InterPodAffinity", "preFilter filter preScore score", InterPodAffinityArgs),
-    plugin("DynamicResources", "preEnqueue preFilter filter postFilter score reserve preBind", DynamicResourcesArgs),
-    plugin("DefaultPreemption", "preEnqueue postFilter", DefaultPreemptionArgs),
+    plugin(
+        "DynamicResources",
+        "preEnqueue preFilter filter postFilter score reserve preBind podGroupPostFilter",
+        DynamicResourcesArgs,
+    ),
+    plugin("DefaultPreemption", "preEnqueue postFilter podGroupPostFilter", DefaultPreemptionArgs),
     plugin("NodeResourcesBalancedAllocation", "preScore score", BalancedAllocationArgs),
     plugin("ImageLocality", "score"),
     plugin("DefaultBinder", "bind"),

@@ -176,7 +176,34 @@ def test_podium_check_shows_placements_only_with_the_gate_that_uses_them(tmp_pat
     file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
     assert "placementScore" not in podium("check", str(file)).out
     shown = podium("check", str(file), "--feature-gates", "GenericWorkload=1,TopologyAwareWorkloadScheduling=1").out
-    assert "placementScore     NodeResourcesFit (1), PodGroupPodsCount (1)" in shown
+    assert "placementScore      NodeResourcesFit (1), PodGroupPodsCount (1)" in shown
+
+
+def test_podium_check_shows_the_point_that_makes_room_for_groups_only_with_groups(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    assert "podGroupPostFilter" not in podium("check", str(file)).out
+    shown = podium("check", str(file), "--feature-gates", "GenericWorkload=1").out
+    assert "podGroupPostFilter  DynamicResources, DefaultPreemption" in shown
+
+
+@pytest.mark.parametrize(("version", "code"), [("1.35", 2), ("1.36", 2), ("1.37", 0)])
+def test_the_point_that_makes_room_for_groups_is_unknown_before_1_37(tmp_path: Path, version: str, code: int) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- plugins:\n"
+        "    podGroupPostFilter: {disabled: [{name: '*'}], enabled: [{name: DefaultPreemption}]}\n"
+    )
+    ended = podium("check", str(file), "--kubernetes-version", version)
+    assert ended.code == code
+    assert ('unknown field "profiles[0].plugins.podGroupPostFilter"' in ended.out + ended.err) is (code == 2)
+
+
+def test_an_upgrade_to_1_37_names_the_new_point(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    told = podium("check", str(file), "--kubernetes-version", "1.36", "--upgrade-to", "1.37", "-o", "json").out
+    assert "profiles[].plugins.podGroupPostFilter" in told
 
 
 def test_a_gate_that_resembles_none_is_answered_with_those_that_podium_switches() -> None:

@@ -238,13 +238,19 @@ CONSTRAINED: Final = Status.unschedulable(
 
 def preempt_for_group(runtime: ProfileRuntime, key: str, pods: Sequence[Pod], fits: Fits) -> Status | None:
     """Evict for the group ("namespace/name"); None where that is under way, or why it is not."""
-    plugins = [each for each in runtime.at(Point.POST_FILTER) if isinstance(each, PodGroupPostFilterPlugin)]
-    if not plugins:
-        return NO_PLUGIN
+    own_point = runtime.handle.rules.pod_group_post_filter_point
+    point = Point.POD_GROUP_POST_FILTER if own_point else Point.POST_FILTER
+    plugins = [each for each in runtime.at(point) if isinstance(each, PodGroupPostFilterPlugin)]
     group = runtime.handle.cluster.objects.pod_groups.get(key)
     if group is None:
         name = key.partition("/")[2]
         return Status.error(f'failed to get pod group object: podgroup.scheduling.k8s.io "{name}" not found')
     if group.topology_key is not None:
         return CONSTRAINED
-    return plugins[0].pod_group_post_filter(group, pods, fits)
+    reasons: list[str] = []
+    for plugin in plugins:
+        status = plugin.pod_group_post_filter(group, pods, fits)
+        if status is None or status.code is not Code.UNSCHEDULABLE:
+            return status
+        reasons += status.reasons
+    return Status.unschedulable(*reasons) if reasons else NO_PLUGIN

@@ -14,6 +14,8 @@ class DeviceRules:
     """`distinctAttribute` compares with every device taken so far; before, with the last one of each request name."""
     limit_by_request: bool = True
     """The limit of 32 devices is checked, and the message worded, request by request; before, for the whole claim."""
+    durations_of_int: bool = False
+    """Selectors may write `duration(1)`; 1.37 refuses it."""
     errors_name_device: bool = True
     """A selector that fails names the device, and says what to do about a missing key."""
     all_ignores_use: bool = True
@@ -51,7 +53,7 @@ class DeviceRules:
 
 NEWEST = DeviceRules()
 _CAME_WITH_1_36 = ("extended_resources", "alternatives_match_apart", "alternatives_end_apart", "pools_by_name")
-_BEFORE_1_36 = dict.fromkeys(DeviceRules.__dataclass_fields__, False)
+_BEFORE_1_36 = dict.fromkeys(DeviceRules.__dataclass_fields__, False) | {"durations_of_int": True}
 BEFORE_1_36 = DeviceRules(**_BEFORE_1_36)
 """None of the rules that came with 1.36 or 1.37."""
 BEFORE_1_37 = DeviceRules(**_BEFORE_1_36 | dict.fromkeys(_CAME_WITH_1_36, True))

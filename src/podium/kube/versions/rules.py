@@ -111,6 +111,9 @@ class VersionRules:
     node_name_pre_filters: bool = True
     """NodeName restricts a pod to the node it names at PreFilter."""
 
+    pod_group_post_filter_point: bool = True
+    """Making room for a pod group has an extension point of its own, podGroupPostFilter; before, postFilter did it."""
+
     # Messages
 
     device_post_filter_gives_reasons: bool = False
@@ -148,6 +151,8 @@ class VersionRules:
 
     # Queue
 
+    own_changes_have_a_name: bool = True
+    """Events call the waiting pod itself TargetPod, and others UnscheduledPod; before, all were UnschedulablePod."""
     taint_changes_wake_node_listeners: bool = False
     """A plugin that listens to added nodes, but not to taints, has its pods woken by every change of taints."""
     any_own_anti_affinity_term_wakes: bool = True

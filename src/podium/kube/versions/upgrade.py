@@ -52,6 +52,14 @@ _FACTS: Final = {
         "no PreFilter",
         "other nodes say: node(s) didn't satisfy plugin(s) [NodeName]",
     ),
+    "pod_group_post_filter_point": _Fact(
+        "field",
+        "profiles[].plugins.podGroupPostFilter",
+        "",
+        "an extension point",
+        "not known",
+        "which plugins make room for a pod group is said there, and no longer under postFilter",
+    ),
     "device_post_filter_gives_reasons": _Fact(
         "rule",
         "message of DynamicResources' PostFilter",
@@ -139,6 +147,14 @@ _FACTS: Final = {
         "the others keep their allowance",
         "all are used up",
         "preemption may choose another node",
+    ),
+    "own_changes_have_a_name": _Fact(
+        "default",
+        "events of waiting pods in metrics",
+        "",
+        "TargetPod for its own changes, UnscheduledPod for those of others",
+        "UnschedulablePod",
+        "none: change the label event in dashboards and alerts",
     ),
     "taint_changes_wake_node_listeners": _Fact(
         "rule",

@@ -44,6 +44,7 @@ class OfferedDevice:
     id: DeviceID
     device: Device
     slice: ResourceSlice
+    durations_of_int: bool = False
     _answers: dict[str, bool | str] = field(default_factory=dict)
     _answers_for_counting: dict[str, bool] = field(default_factory=dict)
 
@@ -85,7 +86,7 @@ class OfferedDevice:
         """
         answer = self._answers.get(expression)
         if answer is None:
-            selector = compile_selector(expression)
+            selector = compile_selector(expression, durations_of_int=self.durations_of_int)
             try:
                 answer = selector.matches(self._values, expired)
             except DeviceSelectorError as error:
@@ -104,7 +105,8 @@ class OfferedDevice:
         answer = self._answers_for_counting.get(expression)
         if answer is None:
             values = self._selectable(multiple=False)
-            answer = self._answers_for_counting[expression] = compile_selector(expression).matches(values)
+            selector = compile_selector(expression, durations_of_int=self.durations_of_int)
+            answer = self._answers_for_counting[expression] = selector.matches(values)
         return answer
 
     @property
@@ -251,14 +253,14 @@ class DeviceInventory:
         self._choices: dict[_NodeChoice, set[str]] = {}
         self._common: dict[tuple[_NodeChoice, ...], _SeenInCommon] = {}
         self._seeing: dict[PoolID, list[NodeDevices]] = {}
-        before = previous._offered if previous else {}
+        before = previous._offered if previous and previous._rules == rules else {}
         for each in slices:
             if rules.refuses_gated_fields and _has_compatibility_groups(each):
                 continue
             taints = _added_taints(each, tainting) if tainting else {}
             known = before.get(each.name)
             reusable = known is not None and known.slice is each and known.taints == taints
-            self._offered[each.name] = known if known and reusable else _offer(each, taints)
+            self._offered[each.name] = known if known and reusable else _offer(each, taints, rules)
             self._of_pool.setdefault(_pool_id(each), []).append(each)
             everywhere = bool(each.spec.shared_counters) and not rules.counters_follow_nodes
             if not each.spec.node_name or everywhere:
@@ -374,10 +376,15 @@ def _pool_id(each: ResourceSlice) -> PoolID:
     return each.spec.driver, each.spec.pool.name
 
 
-def _offer(each: ResourceSlice, taints: dict[str, tuple[DeviceTaint, ...]]) -> _Offer:
+def _offer(each: ResourceSlice, taints: dict[str, tuple[DeviceTaint, ...]], rules: DeviceRules) -> _Offer:
     driver, pool = _pool_id(each)
     devices = [
-        OfferedDevice(DeviceID(driver, pool, device.name), _tainted(device, taints.get(device.name, ())), each)
+        OfferedDevice(
+            DeviceID(driver, pool, device.name),
+            _tainted(device, taints.get(device.name, ())),
+            each,
+            rules.durations_of_int,
+        )
         for device in each.spec.devices
     ]
     return _Offer(each, taints, devices)

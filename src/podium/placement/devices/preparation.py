@@ -160,7 +160,7 @@ def rejecting_selector(
     for number, selector in enumerate(selectors):
         expression = selector.cel.expression if selector.cel else ""
         try:
-            compile_selector(expression)
+            compile_selector(expression, durations_of_int=rules.durations_of_int)
         except DeviceSelectorError as error:
             raise AllocationError(f"{owner}: selector #{number}: CEL compile error: {error}") from None
         try:

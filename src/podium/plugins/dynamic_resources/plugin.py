@@ -9,7 +9,7 @@ claims, and without resources that a device class stands behind.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Hashable, Iterable
+from collections.abc import Awaitable, Hashable, Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -36,7 +36,7 @@ from podium.framework import (
 from podium.framework.answers import NodeFailedError
 from podium.framework.handle import Effect
 from podium.framework.protocols import DeviceUse
-from podium.kube import Pod, ResourceClaim, compile_node_selector
+from podium.kube import Pod, PodGroup, ResourceClaim, compile_node_selector
 from podium.kube.claim_status import ClaimNotReadyError, claims_of_pod, is_reserved_for
 from podium.kube.devices import Allocation
 from podium.kube.extended_resources import IN_MEMORY, DeviceNeeds
@@ -61,6 +61,7 @@ from podium.plugins.dynamic_resources.extended_resources import (
 from podium.plugins.dynamic_resources.hints import interests
 from podium.plugins.dynamic_resources.notes import NO_WAY, NOTHING, ClaimNotes, ClaimWay
 from podium.plugins.dynamic_resources.verdict import NOT_ALLOCATED, ClaimVerdict, has_alternatives, rank, rows_to_search
+from podium.preemption.group_victims import Fits
 
 NAME = "DynamicResources"
 NOTHING_TO_FREE = Status.unschedulable("no new claims to deallocate")
@@ -321,6 +322,10 @@ class DynamicResources(Plugin):
             self.handle.writer.delete_claim(notes.special)
             return PostFilterResult(DELETED)
         return PostFilterResult(self._still_unschedulable)
+
+    def pod_group_post_filter(self, _group: PodGroup, _pods: Sequence[Pod], _fits: Fits) -> Status | None:
+        """Unschedulable, without a reason: claims are given back for single pods only."""
+        return Status.unschedulable()
 
     def _unavailable(self, cycle: Cycle, notes: ClaimNotes, diagnosis: Diagnosis) -> list[int]:
         """The claims that kept the pod from nodes which nothing else kept it from."""

@@ -242,3 +242,14 @@ def test_in_1_35_the_devices_of_the_third_all_are_its_own_and_those_of_the_secon
     alternatives = [every("a", IS_1), every("b", IS_2), every("c", IS_3)]
     wanted = [claim(request(firstAvailable=alternatives))]
     assert World([three(1, 2, 3)], wanted, in_use=[used("d1")], rules=rules).devices() == expected
+
+
+@pytest.mark.parametrize("value", ["1", f'device.attributes["{DRIVER}"].m'])
+def test_before_1_37_whole_numbers_are_durations(value: str) -> None:
+    wanted = [claim(request(selectors=selectors(f'duration({value}) == duration("1ns") || true')))]
+    assert World([three(1)], wanted, rules=BEFORE_1_37).devices() == ["r=d1"]
+    selected = selectors(f'duration({value}) < duration("1h")')
+    found = World([three(1)], [claim(request(selectors=selected))]).devices()
+    assert isinstance(found, str)
+    assert "no matching overload" in found or "no such overload" in found
+    assert World([three(1)], [claim(request(selectors=selected))], rules=BEFORE_1_37).devices() == ["r=d1"]

@@ -50,6 +50,7 @@ def test_it_takes_part_at_the_points_kube_schedulers_plugin_does() -> None:
         "score",
         "reserve",
         "preBind",
+        "podGroupPostFilter",
     }
 
 
