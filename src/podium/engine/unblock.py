@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -29,7 +29,7 @@ from podium.engine.decide import decide
 from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
 from podium.framework.profile import ProfileRuntime
-from podium.framework.protocols import GrantingPlugin, ObjectGrant
+from podium.framework.protocols import GrantingPlugin
 from podium.framework.status import PluginError
 from podium.kube import Pod
 from podium.kube.pod import Container, PodSpec, ResourceRequirements, Toleration
@@ -58,6 +58,15 @@ class _Demand:
     change: Callable[[Cluster, Pod, int], str | None]
 
 
+class _Grant(NamedTuple):
+    """An object of a plugin as it would have to be, and what differs, in words."""
+
+    resource: str
+    key: str
+    item: Any
+    changes: list[str]
+
+
 def remedies(runtime: ProfileRuntime, pod: Pod, sampling: Sampling, most: int = MOST) -> list[Remedy]:
     """The nodes that are closest to taking the pod, the one that lacks least first; none where nothing known helps."""
     grants = _grants(runtime, pod)
@@ -75,14 +84,14 @@ def remedies(runtime: ProfileRuntime, pod: Pod, sampling: Sampling, most: int = 
     return [Remedy(each.node, [*texts, *each.changes]) for each in found]
 
 
-def _grants(runtime: ProfileRuntime, pod: Pod) -> list[ObjectGrant]:
+def _grants(runtime: ProfileRuntime, pod: Pod) -> list[_Grant]:
     """How objects of plugins, such as quotas, would have to be for these plugins to let the pod come."""
     plugins = (each for each in runtime.plugins.values() if isinstance(each, GrantingPlugin))
-    return [change for plugin in plugins for change in plugin.grants(pod)]
+    return [_Grant(*each) for plugin in plugins for each in plugin.grants(pod)]
 
 
 @contextmanager
-def _granted(cluster: Cluster, grants: Iterable[ObjectGrant]) -> Iterator[None]:
+def _granted(cluster: Cluster, grants: Iterable[_Grant]) -> Iterator[None]:
     """The cluster with these objects; then it is as it was."""
     stores = [(cluster.objects.custom_store(each.resource), each) for each in grants]
     before = [(store, each.key, store.get(each.key)) for store, each in stores]

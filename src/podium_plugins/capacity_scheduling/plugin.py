@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from podium import Action, Cycle, DependsOn, Diagnosis, Handle, Interest, Plugin, PostFilterResult, Resource, Status
 from podium.cluster import Mask, PlacedPod
-from podium.framework.protocols import ObjectGrant
 from podium.kube import Pod
 from podium.preemption import (
     ByPriority,
@@ -101,7 +100,7 @@ class CapacityScheduling(Plugin):
             return []
         return standing(self._ledger, pod.namespace, demand)
 
-    def grants(self, pod: Pod) -> list[ObjectGrant]:
+    def grants(self, pod: Pod) -> list[tuple[str, str, Any, list[str]]]:
         """The pod's quota with bounds that would let it come."""
         demand = self._demand(pod)
         short = {} if demand is None else shortages(self._ledger, demand)
@@ -110,7 +109,7 @@ class CapacityScheduling(Plugin):
         item = self.handle.cluster.objects.custom_store(RESOURCE).get(demand.quota.key)
         if item is None:
             return []
-        return [ObjectGrant(RESOURCE, demand.quota.key, raised(item, demand, short), sentences(demand, short))]
+        return [(RESOURCE, demand.quota.key, raised(item, demand, short), sentences(demand, short))]
 
     # Making room
 
