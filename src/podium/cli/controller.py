@@ -47,7 +47,7 @@ def controller(
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
     master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="The API server, whatever the kubeconfig says.")
+        str | None, typer.Option("--master", metavar="URL", help="The API server; overrides the kubeconfig.")
     ] = None,
     leader: LeaderFlags,
     endpoints: ControllerServingFlags,

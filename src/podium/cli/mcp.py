@@ -35,7 +35,7 @@ _CHANGES: Final = {
     "change": {**_TEXTS, "description": "Files with changes that are made first."},
     "options": {**_TEXTS, "description": "Changes as options, in order, such as --cordon worker-1."},
     "catalog": {**_TEXTS, "description": "Files with node types and prices."},
-    "files": {**_TEXTS, "description": "Files with the pods, or what makes pods, that are asked about."},
+    "files": {**_TEXTS, "description": "Files with the pods, or with objects that make pods."},
     "replicas": {"type": "integer", "minimum": 1},
 }
 _CHANGING: Final = (

@@ -93,7 +93,7 @@ def run(
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
     master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="The API server, whatever the kubeconfig says.")
+        str | None, typer.Option("--master", metavar="URL", help="The API server; overrides the kubeconfig.")
     ] = None,
     plugin: PluginOption = None,
     feature_gates: FeatureGatesOption = None,

@@ -27,15 +27,15 @@ def node_events(before: Node | None, after: Node | None) -> list[Event]:
     return [Event(Resource.NODE, action) for action in _node_changes(before, after)]
 
 
-def pod_events(before: Pod | None, after: Pod | None) -> list[Event]:
-    """The events a pod's change stands for; they differ for pods that have a node and pods that have none.
+def pod_events(before: Pod | None, after: Pod | None, waiting: str = Resource.UNSCHEDULED_POD) -> list[Event]:
+    """The events a pod's change stands for; `waiting` is what a pod that has no node is called in them.
 
     >>> [event.label for event in pod_events(Pod(), Pod())]
-    ['UnschedulablePodUpdate']
+    ['UnscheduledPodUpdate']
     """
     latest = before if after is None else after
     assert latest is not None, "a pod that neither was nor is cannot have changed"
-    resource = Resource.ASSIGNED_POD if latest.spec.node_name else Resource.UNSCHEDULED_POD
+    resource = Resource.ASSIGNED_POD if latest.spec.node_name else waiting
     if before is None or after is None:
         return [came_or_went(resource, before, after)]
     events = [Event(resource, action) for action in _pod_changes(before, after)]

@@ -23,9 +23,6 @@ from podium.kube import DeviceTaintRule, Node, Pod
 if TYPE_CHECKING:
     from podium.engine.scheduler import Scheduler
 
-POD_ADD = Event(Resource.UNSCHEDULED_POD, Action.ADD)
-POD_UPDATE = Event(Resource.UNSCHEDULED_POD, Action.UPDATE)
-POD_DELETE = Event(Resource.UNSCHEDULED_POD, Action.DELETE)
 ASSIGNED_ADD = Event(Resource.ASSIGNED_POD, Action.ADD)
 ASSIGNED_DELETE = Event(Resource.ASSIGNED_POD, Action.DELETE)
 
@@ -43,6 +40,11 @@ class Intake:
         self._gangs_wait = Gate.GANG_SCHEDULING in gates  # a new pod may complete a gang
         self._queue = scheduler.queue
         self._timer = timer
+        named = scheduler.rules.own_changes_have_a_name
+        waiting = Resource.UNSCHEDULED_POD if named else Resource.UNSCHEDULABLE_POD
+        self._pod_add, self._pod_update, self._pod_delete = (
+            Event(waiting, action) for action in (Action.ADD, Action.UPDATE, Action.DELETE)
+        )
         plugins = [plugin for runtime in scheduler.profiles.values() for plugin in runtime.plugins.values()]
         self._observers = [plugin for plugin in plugins if _observes(plugin)]
         self._quiet = QUIET.difference(*(plugin.depends_on.kinds or () for plugin in plugins))
@@ -111,17 +113,17 @@ class Intake:
             return
         pending.set(pod.key, pod)
         if before is None:
-            self._timer.event(POD_ADD)
+            self._timer.event(self._pod_add)
             self._queue.add(pod)
             if self._gangs_wait:
-                self._on_event(POD_ADD, None, pod)
+                self._on_event(self._pod_add, None, pod)
             return
         placed = self._cluster.pods.get(pod.uid)
         if placed is not None and placed.assumed:
             if pod.terminating and not before.terminating:
                 self._assumed_is_deleted(placed)
             return
-        self._timer.event(POD_UPDATE)
+        self._timer.event(self._pod_update)
         self._queue.update(before, pod)
         if before.status.nominated_node_name and before.status.nominated_node_name != pod.status.nominated_node_name:
             self._nominated_room_is_free(before)
@@ -157,7 +159,7 @@ class Intake:
         self._queue.on_event(ASSIGNED_DELETE, pod, None, precheck=lambda other: other.priority <= pod.priority)
 
     def _dequeue(self, pod: Pod) -> None:
-        self._timer.event(POD_DELETE)
+        self._timer.event(self._pod_delete)
         self._queue.delete(pod)
 
     # Nodes and the rest

@@ -131,6 +131,7 @@ class Scheduler:
             report=report,
             pod_groups=pod_groups,
             nominates_gated=config.rules.gated_nominations_count,
+            names_own_changes=config.rules.own_changes_have_a_name,
         )
         self.intake = Intake(self, timer, config.gates)
 

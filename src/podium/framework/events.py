@@ -91,13 +91,18 @@ def labels(action: Action) -> list[str]:
 class Resource:
     """Names of the kinds events speak of; a custom resource goes by its "plural.group".
 
+    A waiting pod's own changes are of TARGET_POD, other waiting pods' of UNSCHEDULED_POD; before Kubernetes 1.37, both
+    were of UNSCHEDULABLE_POD.
+
     The last three are read like custom resources: as they were written, and only where a plugin names them.
     """
 
     ANY = "*"
     POD = "Pod"
     ASSIGNED_POD = "AssignedPod"
-    UNSCHEDULED_POD = "UnschedulablePod"
+    UNSCHEDULED_POD = "UnscheduledPod"
+    TARGET_POD = "TargetPod"
+    UNSCHEDULABLE_POD = "UnschedulablePod"
     NODE = "Node"
     PV = "PersistentVolume"
     PVC = "PersistentVolumeClaim"
@@ -166,6 +171,11 @@ USUAL: Final = (
 """What wakes the pods of a plugin that does not say what it waits for: as in kube-scheduler, not quite everything."""
 
 
+_WAITING: Final = (Resource.UNSCHEDULED_POD, Resource.TARGET_POD, Resource.UNSCHEDULABLE_POD)
+_PARTS: Final = {Resource.POD: (Resource.ASSIGNED_POD, *_WAITING), Resource.UNSCHEDULED_POD: _WAITING}
+"""Whose events a registration for these covers, too."""
+
+
 class Event(NamedTuple):
     """One kind of change, as registered by a plugin or as it happened."""
 
@@ -185,9 +195,7 @@ class Event(NamedTuple):
         """Whether this registration includes what happened."""
         if self.wildcard:
             return True
-        same = self.resource in (happened.resource, Resource.ANY) or (
-            self.resource == Resource.POD and happened.resource in (Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD)
-        )
+        same = self.resource in (happened.resource, Resource.ANY) or happened.resource in _PARTS.get(self.resource, ())
         return same and bool(self.action & happened.action) and happened.action <= self.action
 
 

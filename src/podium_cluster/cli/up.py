@@ -102,7 +102,7 @@ def up(
         typer.Option("--reload", help="Take in changes of the files of --plugin and --config while it runs."),
     ] = False,
     view: Annotated[
-        bool, typer.Option("--view/--no-view", help="The live view, where there is a terminal; ? in it shows its keys.")
+        bool, typer.Option("--view/--no-view", help="The live view, on a terminal; press ? for its keys.")
     ] = True,
     dashboard: Annotated[
         bool, typer.Option("--dashboard/--no-dashboard", help="Pages for a browser, on the port of the API.")

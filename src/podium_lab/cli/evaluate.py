@@ -83,7 +83,7 @@ def evaluate(
     protocol: Annotated[Protocol, typer.Option("--protocol", help="Pods that stay, or that come and go.")] = (
         Protocol.STATIC
     ),
-    ties: Annotated[TieRule, typer.Option("--ties", help="Which of equally good nodes is taken.")] = TieRule.FIXED,
+    ties: Annotated[TieRule, typer.Option("--ties", help="Which of equally good nodes to take.")] = TieRule.FIXED,
     loads: Annotated[
         str, typer.Option("--loads", metavar="A,B", help="Of the churn protocol: demand as a share of the GPUs.")
     ] = "0.95,1.00,1.05",
@@ -93,7 +93,8 @@ def evaluate(
     ] = KnowledgeSource.LIST,
     bound: Annotated[bool, typer.Option("--bound", help="Add what no policy can pass, by a linear program.")] = False,
     keep: Annotated[
-        str | None, typer.Option("--keep", metavar="FILE", help="Keep rows here; stopped, the same command goes on.")
+        str | None,
+        typer.Option("--keep", metavar="FILE", help="Keep rows here; after a stop, the same command continues."),
     ] = None,
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Draw the differences as a picture (SVG).")
@@ -166,9 +167,9 @@ def evaluate(
         raise InputError(str(error)) from None
     except KeyboardInterrupt:
         echo(
-            "Stopped; with --store or --keep the same command goes on."
+            "Stopped; with --store or --keep the same command continues."
             if keep is None and flags.store is None
-            else "Stopped; the same command goes on.",
+            else "Stopped; the same command continues.",
             err=True,
         )
         raise typer.Exit(1) from None

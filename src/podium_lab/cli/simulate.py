@@ -91,7 +91,7 @@ def simulate(
 
     Results go to a folder: results.csv, waits.csv, unplaced.csv, classes.csv (by shape, priority, namespace, label),
     differences.csv (between profiles, paired by seed), results.parquet where pyarrow is installed, and report.html. An
-    interrupt leaves what is finished, and exit code 1. With --store, the same command goes on from there, on any
+    interrupt leaves what is finished, and exit code 1. With --store, the same command continues from there, on any
     engine.
 
     Example: podium simulate scenario.yaml --profiles default,packed --seeds 42-51 --workers 2

@@ -35,7 +35,7 @@ def train(
     ] = None,
     generations: Annotated[int | None, typer.Option("--generations", min=1, help="Other than the form's.")] = None,
     population: Annotated[
-        int | None, typer.Option("--population", min=4, help="Candidates per generation, other than the form's.")
+        int | None, typer.Option("--population", min=4, help="Candidates per generation; overrides the form's.")
     ] = None,
     out: Annotated[
         str, typer.Option("--out", metavar="DIR", help="Where searches and policies are written.")
@@ -116,7 +116,7 @@ def train(
     except (LearningError, PolicyError) as error:
         raise InputError(str(error)) from None
     except KeyboardInterrupt:
-        echo("Stopped; the same command goes on from the last whole generation.", err=True)
+        echo("Stopped; the same command continues from the last whole generation.", err=True)
         raise typer.Exit(1) from None
 
 

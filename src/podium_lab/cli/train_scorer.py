@@ -44,7 +44,7 @@ def train_scorers(flags: ScorerFlags, seeds: Sequence[int], out: Path) -> None:
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from None
     except KeyboardInterrupt:
-        echo("Stopped; the same command goes on from where it was.", err=True)
+        echo("Stopped; the same command continues from there.", err=True)
         raise typer.Exit(1) from None
 
 

@@ -203,13 +203,13 @@ PODS: dict[str, tuple[Pod, Pod, list[str]]] = {
 
 @pytest.mark.parametrize(("before", "after", "expected"), PODS.values(), ids=PODS.keys())
 def test_a_changed_pod(before: Pod, after: Pod, expected: list[str]) -> None:
-    assert labels(pod_events(before, after)) == [f"UnschedulablePod{label}" for label in expected]
+    assert labels(pod_events(before, after)) == [f"UnscheduledPod{label}" for label in expected]
     placed = msgspec.structs.replace(after, spec=msgspec.structs.replace(after.spec, node_name="n1"))
     assert labels(pod_events(before, placed)) == [f"AssignedPod{label}" for label in expected]
 
 
 def test_a_pod_that_came_or_went() -> None:
-    assert labels(pod_events(None, make_pod())) == ["UnschedulablePodAdd"]
+    assert labels(pod_events(None, make_pod())) == ["UnscheduledPodAdd"]
     assert labels(pod_events(None, make_pod(node="n1"))) == ["AssignedPodAdd"]
     assert labels(pod_events(make_pod(node="n1"), None)) == ["AssignedPodDelete"]
 

@@ -237,9 +237,9 @@ def test_preemption_is_told_with_its_victims_and_its_end() -> None:
 def test_entries_into_the_queue_events_and_hints_are_told() -> None:
     world, diary = timed(FIT, cpu=1)
     world.attempt(make_pod(requests={"cpu": 3}))
-    assert diary.entries == [("active", "UnschedulablePodAdd"), ("unschedulable", "ScheduleAttemptFailure")]
+    assert diary.entries == [("active", "UnscheduledPodAdd"), ("unschedulable", "ScheduleAttemptFailure")]
     world.add(make_node("n3", cpu=2), make_node("n4", cpu=8))
-    assert diary.events == [("UnschedulablePodAdd",), ("NodeAdd",), ("NodeAdd",)]
+    assert diary.events == [("UnscheduledPodAdd",), ("NodeAdd",), ("NodeAdd",)]
     assert diary.hints == [(FIT, "NodeAdd", False), (FIT, "NodeAdd", True)]
     assert diary.entries[2:] == [("backoff", "NodeAdd")]
 
@@ -250,7 +250,7 @@ def test_a_bound_pod_is_one_that_left_the_queue_and_one_that_came() -> None:
     world.add(pod)
     diary.events.clear()
     world.add(make_pod(spec={"nodeName": "n1"}))
-    assert diary.events == [("UnschedulablePodDelete", "AssignedPodAdd")]
+    assert diary.events == [("UnscheduledPodDelete", "AssignedPodAdd")]
 
 
 def test_decisions_are_the_same_with_and_without_a_timer() -> None:

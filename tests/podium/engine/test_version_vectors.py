@@ -14,10 +14,13 @@ from podium.config import default_config, load_config
 from podium.engine.decide import decide
 from podium.engine.explain import Explanation, explain
 from podium.engine.sampling import Sampling
+from podium.framework import ManualClock
 from podium.kube import CSIDriver, Namespace, Pod, PodDisruptionBudget
 from podium.kube.requests import requested
 from podium.kube.versions import KNOWN, NEWEST, Gate, VersionRules
 from podium.plugins import load_registry
+from podium.run.metrics.registry import Metrics
+from tests.podium.engine.schedulers import World
 from tests.podium.engine.test_messages import filled, nodes, uses
 from tests.podium.framework.runtimes import cycle_of, make_runtime
 from tools.kit.builders import build, make_cluster, make_handle, make_node, make_pod
@@ -318,3 +321,55 @@ def test_v41_options_of_bind_mounts_need_a_node_that_declares_them(rules: Versio
 @pytest.mark.parametrize("rules", KNOWN.values(), ids=str)
 def test_an_explanation_says_by_which_rules_it_was_made(rules: VersionRules) -> None:
     assert explained(rules, [make_node()], make_pod()).to_data()["kubernetesVersion"] == str(rules)
+
+
+# What wakes a pod
+
+
+@pytest.mark.parametrize(("rules", "queue"), [(V36, "backoff"), (V37, "unschedulable")], ids=str)
+def test_v34_a_change_of_taints_does_not_wake_a_pod_that_lacks_resources(rules: VersionRules, queue: str) -> None:
+    tainted = make_node("n1", cpu=1, taints=[{"key": "a", "effect": "PreferNoSchedule"}])
+    world = World(default=True, nodes=[tainted], rules=rules)
+    world.attempt(make_pod(requests={"cpu": 3}))
+    world.add(make_node("n1", cpu=1))
+    assert world.queued().queue == queue
+
+
+@pytest.mark.parametrize(
+    ("rules", "event"),
+    [(V36, "UnschedulablePodUpdatePodLabel"), (V37, "TargetPodUpdatePodLabel")],
+    ids=str,
+)
+def test_v35_the_pod_that_changed_itself_is_the_target_pod_of_the_event(rules: VersionRules, event: str) -> None:
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "db"}}}
+    near = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    clock = ManualClock(1_000_000.0)
+    metrics = Metrics(clock, now=lambda: 0.0)
+    node = make_node("n1", labels={HOSTNAME: "n1"})
+    world = World(default=True, nodes=[node], rules=rules, timer=metrics.timer, clock=clock)
+    world.attempt(make_pod(spec=near))
+    world.add(make_pod(spec=near, labels={"app": "db"}))
+    metrics.attach(world.scheduler)
+    assert f'event="{event}"' in metrics.render().decode()
+
+
+@pytest.mark.parametrize(("rules", "queue"), [(V36, "unschedulable"), (V37, "backoff")], ids=str)
+def test_v36_a_pod_that_leaves_need_match_one_anti_affinity_term_only(rules: VersionRules, queue: str) -> None:
+    terms = [{"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {each: "yes"}}} for each in ("a", "b")]
+    apart = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+    other = make_pod("other", node="n1", labels={"a": "yes"})
+    world = World(default=True, nodes=[make_node("n1", labels={HOSTNAME: "n1"})], rules=rules)
+    world.add(other)
+    world.attempt(make_pod(spec=apart))
+    world.delete(other)
+    assert world.queued().queue == queue
+
+
+@pytest.mark.parametrize(("rules", "node"), [(V36, "n1"), (V37, None)], ids=str)
+def test_v38_the_room_of_a_gated_pod_that_is_nominated_is_kept(rules: VersionRules, node: str | None) -> None:
+    one = {"cpu": 1}
+    world = World(default=True, nodes=[make_node("n1", cpu=1)], rules=rules)
+    gated = {"schedulingGates": [{"name": "later"}]}
+    world.add(make_pod("p", priority=10, requests=one, spec=gated, status={"nominatedNodeName": "n1"}))
+    world.attempt(make_pod("q", requests=one))
+    assert world.node_of("q") == node

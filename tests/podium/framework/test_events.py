@@ -84,7 +84,7 @@ def test_a_single_change_is_covered_if_its_bit_is_registered(registered: int, ha
     [
         (Event(Resource.NODE, Action.ADD), "NodeAdd"),
         (Event(Resource.ASSIGNED_POD, Action.DELETE), "AssignedPodDelete"),
-        (Event(Resource.UNSCHEDULED_POD, Action.UPDATE), "UnschedulablePodUpdate"),
+        (Event(Resource.UNSCHEDULED_POD, Action.UPDATE), "UnscheduledPodUpdate"),
         (Event(Resource.CSI_NODE, Action.ADD), "storage.k8s.io/CSINodeAdd"),
         (Event(Resource.NODE, Action.UPDATE_NODE_TAINT), "NodeUpdateNodeTaint"),
         (

@@ -106,7 +106,10 @@ def test_a_selector_that_fails_is_reported(plane: ControlPlane) -> None:
     client.create(claim("a7", wrong))
     podium = plane.start_podium()
     client.create(pod("p1", "a7"))
-    problem = "claim default/a7: selector #0: CEL runtime error: no such key: nope"
+    problem = (
+        f"claim default/a7: selector #0 on device {worlds.DRIVER}/p/d1: CEL runtime error: no such key: nope. consider "
+        "using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
+    )
     until(lambda: problem in message_of(plane, "p1"), "the error is in the condition", podium)
     assert message_of(plane, "p1") == f'running "DynamicResources" filter plugin: {problem}'
 

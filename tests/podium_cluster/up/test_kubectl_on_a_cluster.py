@@ -223,7 +223,7 @@ def test_the_api_explains_itself(typed: Typed) -> None:
     assert re.search(r"^nodes +no +v1 +false +Node$", resources, re.M)
     assert typed("auth can-i delete pods") == "yes\n"
     assert typed("get --raw /healthz") == "ok"
-    assert "Server Version: v1.36" in typed("version")
+    assert "Server Version: v1.37" in typed("version")
 
 
 def test_a_namespace_goes_with_everything_in_it(typed: Typed, kubectl: Kubectl) -> None:

@@ -143,7 +143,7 @@ def test_an_evaluation_that_was_stopped_goes_on(
     monkeypatch.setattr(evaluation_units, "answer", stopped)
     found = podium(*arguments, "--keep", str(kept))
     assert found.code == 1
-    assert "the same command goes on" in found.err
+    assert "the same command continues" in found.err
     kept.write_bytes(kept.read_bytes() + b'{"key": "cut o')
     assert podium(*arguments, "--keep", str(kept)).out == whole
     assert asked == [42, 43, 44, 44], "what was kept is not run again"

@@ -23,8 +23,9 @@ from podium.engine.queue.queueing_hints import Hints, HintsByProfile, Listeners,
 from podium.engine.queue.sub_queues import (
     ACTIVE,
     BACKOFF,
+    OLD_POD_ADD,
+    OLD_POD_UPDATE,
     POD_ADD,
-    POD_UPDATE,
     UNSCHEDULABLE,
     OnMove,
     PreEnqueue,
@@ -32,7 +33,7 @@ from podium.engine.queue.sub_queues import (
 )
 from podium.engine.queue.unschedulable_pods import UnschedulableFlush, WakeTimes, last_tried
 from podium.framework.clock import Clock
-from podium.framework.events import FORCE_ACTIVATE, PLUGIN_TIMER, UNSCHEDULABLE_TIMEOUT, Event, Interest
+from podium.framework.events import FORCE_ACTIVATE, PLUGIN_TIMER, UNSCHEDULABLE_TIMEOUT, Event, Interest, Resource
 from podium.framework.nominator import Nominator
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.queued import QueuedPod
@@ -69,11 +70,14 @@ class SchedulingQueue:
         report: Callable[[str], None] = lambda _message: None,
         pod_groups: bool = False,
         nominates_gated: bool = True,
+        names_own_changes: bool = True,
     ) -> None:
         """`pre_enqueue` and `hints` go by profile; `report` hears what goes wrong in a plugin. With `pod_groups`, a
         member of a PodGroup that failed always backs off, whatever happened meanwhile. With `nominates_gated`, the
         nominated node of a gated pod is reserved for it."""
         self._nominates_gated = nominates_gated
+        self._own = Resource.TARGET_POD if names_own_changes else Resource.UNSCHEDULABLE_POD
+        self._pod_add, self._pod_update = (POD_ADD, POD_ADD) if names_own_changes else (OLD_POD_ADD, OLD_POD_UPDATE)
         self._pod_groups = pod_groups
         self._clock = clock
         self._nominator = nominator
@@ -103,22 +107,22 @@ class SchedulingQueue:
         """A new pod without a node."""
         if self._nominates_gated:
             self._nominator.nominate(pod)
-        self._queues.to_active(self._new(pod), POD_ADD)
+        self._queues.to_active(self._new(pod), self._pod_add)
 
     def update(self, before: Pod, after: Pod) -> None:
         """A pod without a node changed. One in flight will be shown the change if it fails."""
         if after.uid in self.in_flight:
-            for event in pod_events(before, after):
+            for event in pod_events(before, after, self._own):
                 self.in_flight.record(self._hints.listeners(event), before, after)
             return
         queued = self._queues.get(after.key)
         if queued is None:
-            self._queues.to_active(self._new(after), POD_UPDATE)
+            self._queues.to_active(self._new(after), self._pod_update)
             return
         queued.pod = after
         self._renominate(before, after)
         if not self._resort(queued):
-            for event in pod_events(before, after):
+            for event in pod_events(before, after, self._own):
                 listeners = self._hints.listeners(event)
                 strategy = self._hints.strategy(queued, listeners, before, after)
                 self._queues.requeue(queued, strategy, listeners.label)

@@ -24,7 +24,11 @@ from podium.kube import Pod
 ACTIVE, BACKOFF, UNSCHEDULABLE = "active", "backoff", "unschedulable"
 
 POD_ADD = Event(Resource.UNSCHEDULED_POD, Action.ADD).label
-POD_UPDATE = Event(Resource.UNSCHEDULED_POD, Action.UPDATE).label
+OLD_POD_ADD = Event(Resource.UNSCHEDULABLE_POD, Action.ADD).label
+OLD_POD_UPDATE = Event(Resource.UNSCHEDULABLE_POD, Action.UPDATE).label
+OWN_POD_UPDATE = Event(Resource.TARGET_POD, Action.UPDATE).label
+_NOMINATES = (POD_ADD, OLD_POD_ADD, OLD_POD_UPDATE, OWN_POD_UPDATE)
+"""What may bring a new nomination along; before Kubernetes 1.37, under the old names."""
 POPPED_EARLY = "PopFromBackoffQ"
 
 PRE_ENQUEUE = "PreEnqueue"
@@ -117,7 +121,7 @@ class SubQueues:
             queued.initial_attempt = self._clock.now()
         self.active.push(queued)
         self._enter(queued, ACTIVE, label)
-        if label in (POD_ADD, POD_UPDATE):
+        if label in _NOMINATES:
             self._nominator.nominate(queued.pod)
         return True
 

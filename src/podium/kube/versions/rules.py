@@ -151,6 +151,8 @@ class VersionRules:
 
     # Queue
 
+    own_changes_have_a_name: bool = True
+    """Events call the waiting pod itself TargetPod, and others UnscheduledPod; before, all were UnschedulablePod."""
     taint_changes_wake_node_listeners: bool = False
     """A plugin that listens to added nodes, but not to taints, has its pods woken by every change of taints."""
     any_own_anti_affinity_term_wakes: bool = True

@@ -148,6 +148,14 @@ _FACTS: Final = {
         "all are used up",
         "preemption may choose another node",
     ),
+    "own_changes_have_a_name": _Fact(
+        "default",
+        "events of waiting pods in metrics",
+        "",
+        "TargetPod for its own changes, UnscheduledPod for those of others",
+        "UnschedulablePod",
+        "none: change the label event in dashboards and alerts",
+    ),
     "taint_changes_wake_node_listeners": _Fact(
         "rule",
         "a node's taints change",

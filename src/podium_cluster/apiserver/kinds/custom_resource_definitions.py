@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any, Final
 
@@ -11,8 +12,36 @@ from podium_cluster.apiserver.kind import STATUS, Defaults, built_in_kind
 from podium_cluster.apiserver.kind_record import KindRecord, KindRules
 from podium_cluster.apiserver.schema.custom import CustomKind
 from podium_cluster.apiserver.schema.definitions import definition_causes, definition_update_causes
+from podium_cluster.apiserver.table_cells import CREATED_AT, NAME, Cells, KindTable, TableColumn, wide
 from podium_cluster.apiserver.validation.slow_checks import checked
 from podium_cluster.apiserver.write_context import WriteContext
+
+_COLUMNS: Final = (
+    NAME,
+    TableColumn("Scope", "Whether its objects belong to namespaces."),
+    TableColumn("Versions", "The versions that are served."),
+    CREATED_AT,
+    wide("Group", "The API group."),
+    wide("Kind", "What its objects are called."),
+    wide("ShortNames", "What kubectl also takes for it."),
+    TableColumn("Established", "Whether it is served.", type="boolean", priority=1),
+)
+
+
+def _cells(obj: JsonObject, now: datetime) -> Cells:
+    spec, names = obj["spec"], obj["spec"]["names"]
+    served = [each["name"] + "(storage)" * bool(each.get("storage")) for each in spec["versions"] if each.get("served")]
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return [
+        obj["metadata"]["name"],
+        spec["scope"],
+        ",".join(sorted(served)),
+        obj["metadata"].get("creationTimestamp", ""),
+        spec["group"],
+        names["kind"],
+        ",".join(names.get("shortNames") or ()),
+        any(each["type"] == "Established" and each["status"] == "True" for each in conditions),
+    ]
 
 
 def _definition_defaults(definition: dict[str, Any]) -> None:
@@ -76,6 +105,7 @@ CUSTOM_RESOURCE_DEFINITION: Final = KindRecord(
         metadata_with_status="none",
         update_needs_version=True,
     ),
+    KindTable(_COLUMNS, _cells),
 )
 
 

@@ -35,7 +35,7 @@ def test_a_gated_pod_is_parked_and_counted_apart() -> None:
     assert queued is not None
     assert (queued.gated, queued.gating_plugin, queued.unschedulable_plugins) == (True, "Gates", {"Gates"})
     assert world.queue.pending() == Pending(0, 0, 0, 1)
-    assert world.counted == [("unschedulable", "UnschedulablePodAdd")]
+    assert world.counted == [("unschedulable", "UnscheduledPodAdd")]
     assert queued.initial_attempt is None
     assert world.queue.pop() is None
 

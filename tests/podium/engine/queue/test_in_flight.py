@@ -113,7 +113,7 @@ def test_an_update_of_the_pod_itself_is_kept_for_it() -> None:
     world.add(before)
     queued = world.pop()
     world.queue.update(before, after)
-    assert (labels(world), len(world.queue)) == (["UnschedulablePodUpdatePodLabel"], 0)
+    assert (labels(world), len(world.queue)) == (["TargetPodUpdatePodLabel"], 0)
     queued.pod = after
     world.fail(queued, "Own")
     assert queued.queue == "backoff"

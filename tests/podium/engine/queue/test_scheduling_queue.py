@@ -128,7 +128,7 @@ def test_an_update_of_an_unknown_pod_makes_it_active() -> None:
     world = World()
     world.queue.update(make_pod("p"), make_pod("p", labels={"x": "y"}))
     assert world.place("p") == "active"
-    assert world.counted == [("active", "UnschedulablePodUpdate")]
+    assert world.counted == [("active", "UnscheduledPodAdd")]
 
 
 def test_an_update_that_a_rejecting_plugin_waits_for_brings_the_pod_back() -> None:
@@ -137,7 +137,7 @@ def test_an_update_that_a_rejecting_plugin_waits_for_brings_the_pod_back() -> No
     queued = world.rejected(before, "Fit")
     world.queue.update(before, after)
     assert (queued.queue, queued.pod) == ("backoff", after)
-    assert world.counted[-1] == ("backoff", "UnschedulablePodUpdatePodLabel")
+    assert world.counted[-1] == ("backoff", "TargetPodUpdatePodLabel")
 
 
 def test_an_update_that_no_rejecting_plugin_waits_for_leaves_the_pod_but_replaces_it() -> None:
@@ -218,7 +218,7 @@ def test_a_rejected_pod_waits_as_unschedulable() -> None:
     queued = world.rejected(make_pod("p"), "Fit")
     assert queued.queue == "unschedulable"
     assert (queued.unschedulable_count, queued.consecutive_errors, queued.timestamp) == (1, 0, 1005.0)
-    assert world.counted == [("active", "UnschedulablePodAdd"), ("unschedulable", "ScheduleAttemptFailure")]
+    assert world.counted == [("active", "UnscheduledPodAdd"), ("unschedulable", "ScheduleAttemptFailure")]
 
 
 def test_a_pod_that_failed_by_an_error_backs_off() -> None:
@@ -255,7 +255,7 @@ def test_activating_an_active_or_unknown_pod_does_nothing() -> None:
     pod = make_pod("p")
     world.add(pod)
     world.queue.activate([pod, make_pod("unknown")])
-    assert world.counted == [("active", "UnschedulablePodAdd")]
+    assert world.counted == [("active", "UnscheduledPodAdd")]
     assert len(world.queue) == 1
 
 

