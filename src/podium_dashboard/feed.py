@@ -185,7 +185,7 @@ class Feed:
             raise NothingYetError(self.problem or "the scheduler has not been read yet: try again") from None
 
     async def fresh(self) -> None:
-        """Look now unless somebody watches, whose looks are fresh; raises NoSchedulerError where that fails."""
+        """Look now unless a viewer watches, for whom looks are fresh; raises NoSchedulerError where that fails."""
         await self.ready()
         if not self.viewers:
             async with self._ticked:

@@ -27,7 +27,7 @@ from podium_dashboard.configuration import configuration_answer
 from podium_dashboard.explaining import Known, known_of, shown_to
 from podium_dashboard.feed import Feed, entries_for
 from podium_dashboard.groups import groups_answer
-from podium_dashboard.kept_trial import KeptTrial
+from podium_dashboard.lasting_cluster import LastingCluster
 from podium_dashboard.nodes import node_details
 from podium_dashboard.pods import pod_details
 from podium_dashboard.policies import differences_answer, policy_answer, qos_answer
@@ -61,7 +61,7 @@ class ApiAnswers:
         self._feed = feed
         self._asking = asyncio.Semaphore(2)
         self._explaining = asyncio.Lock()
-        self._trial = KeptTrial()
+        self._trial = LastingCluster()
         self._preparing: asyncio.Task[None] | None = None
         self._forgetting: asyncio.TimerHandle | None = None
 
@@ -151,7 +151,7 @@ class ApiAnswers:
                 raise RefusedError(404, str(error)) from None
 
     def prepare(self) -> None:
-        """Begin to build the cluster that pods are explained in: somebody begins to look."""
+        """Begin to build the cluster that pods are explained in: a viewer begins to look."""
         if self._preparing is None or self._preparing.done():
             self._preparing = asyncio.create_task(self._prepare())
 
@@ -159,7 +159,7 @@ class ApiAnswers:
         with contextlib.suppress(NoSchedulerError):
             await self._feed.ready()
             async with self._explaining:
-                await self._in_trial(KeptTrial.take_in, await self._look(known_of))
+                await self._in_trial(LastingCluster.take_in, await self._look(known_of))
 
     async def stop(self) -> None:
         """Give up what was begun."""
@@ -169,7 +169,7 @@ class ApiAnswers:
             self._preparing.cancel()
             await asyncio.gather(self._preparing, return_exceptions=True)
 
-    async def _in_trial(self, do: Callable[Concatenate[KeptTrial, P], T], *args: P.args, **named: P.kwargs) -> T:
+    async def _in_trial(self, do: Callable[Concatenate[LastingCluster, P], T], *args: P.args, **named: P.kwargs) -> T:
         """Do something with the trial cluster, in a thread; it is given up when nothing is asked for a while."""
         if self._forgetting is not None:
             self._forgetting.cancel()
@@ -177,7 +177,7 @@ class ApiAnswers:
         return await asyncio.to_thread(do, self._trial, *args, **named)
 
     def _forget(self) -> None:
-        self._trial = KeptTrial()
+        self._trial = LastingCluster()
 
     async def _timeline(self, query: Mapping[str, str], viewer: Viewer) -> TimelineAnswer:
         ring = self._feed.ring
@@ -211,7 +211,7 @@ class ApiAnswers:
         )
 
 
-def _explain_answer(trial: KeptTrial, known: Known, pod: Pod, viewer: Viewer, state: DashboardState) -> bytes:
+def _explain_answer(trial: LastingCluster, known: Known, pod: Pod, viewer: Viewer, state: DashboardState) -> bytes:
     explanation = shown_to(viewer, trial.explained(known, pod))
     return msgspec.json.encode(
         {

@@ -4,7 +4,7 @@ const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
 
 /** An amount as the scheduler counts it: CPU in thousandths, memory in bytes. */
 export function amount(resource: string, value: number): string {
-  if (resource === "cpu") return value % 1000 === 0 ? `${value / 1000}` : `${grouped(value)}m`;
+  if (resource === "cpu") return value % 1000 === 0 || value >= 10_000 ? cores(value) : `${grouped(value)}m`;
   if (isBinary(resource)) return bytes(value);
   return grouped(value);
 }
@@ -14,6 +14,10 @@ export function amountInWords(resource: string, value: number): string {
   if (resource !== "cpu") return amount(resource, value);
   const cores = Math.round(value / 10) / 100;
   return `${cores} ${cores === 1 ? "core" : "cores"}`;
+}
+
+function cores(value: number): string {
+  return grouped(Math.round(value / 10) / 100);
 }
 
 export function isBinary(resource: string): boolean {

@@ -18,6 +18,7 @@ describe("numbers for people", () => {
       "6Gi",
       "1,100",
     ]);
+    expect([amount("cpu", 43_330), amount("cpu", 1_234_000)]).toEqual(["43.33", "1,234"]);
     expect(amountInWords("cpu", 1000)).toBe("1 core");
     expect([bytes(1536), percent(0.255), span(59), span(3700), duration(0.00012)]).toEqual([
       "1.5Ki",

@@ -6,16 +6,20 @@ requests. Where no single one is enough, two at a time are tried. A node that wo
 takes in its own words: the taint, the label, the amounts that are missing. Nothing is tried that the pod does not ask
 for.
 
-A pod without requests gets by every quota, too. So amounts are tried once more before they are named: the node gets
-them, the pod asks for all it asks for, and who still refuses it is named beside them. Then the node is as it was.
+Where a plugin rejects the pod by objects of its own, as CapacityScheduling does by quotas, it says how these would have
+to be. They are so while nodes are tried, and what is different about them belongs to every remedy.
+
+A pod without requests gets by every other quota, too. So amounts are tried once more before they are named: the node
+gets them, the pod asks for all it asks for, and who still refuses it is named beside them. Then the node is as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -25,6 +29,7 @@ from podium.engine.decide import decide
 from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
 from podium.framework.profile import ProfileRuntime
+from podium.framework.protocols import GrantingPlugin
 from podium.framework.status import PluginError
 from podium.kube import Pod
 from podium.kube.pod import Container, PodSpec, ResourceRequirements, Toleration
@@ -53,8 +58,53 @@ class _Demand:
     change: Callable[[Cluster, Pod, int], str | None]
 
 
+class _Grant(NamedTuple):
+    """An object of a plugin as it would have to be, and what differs, in words."""
+
+    resource: str
+    key: str
+    item: Any
+    changes: list[str]
+
+
 def remedies(runtime: ProfileRuntime, pod: Pod, sampling: Sampling, most: int = MOST) -> list[Remedy]:
     """The nodes that are closest to taking the pod, the one that lacks least first; none where nothing known helps."""
+    grants = _grants(runtime, pod)
+    if not grants:
+        return _of_nodes(runtime, pod, sampling, most)
+    texts = [each for grant in grants for each in grant.changes]
+    with _granted(runtime.handle.cluster, grants):
+        try:
+            row = decide(runtime, Cycle(_without(pod, (), "granted"), runtime.handle.cluster), sampling).row
+        except PluginError:
+            return []
+        if row is not None:
+            return [Remedy(runtime.handle.cluster.names[row], texts)]
+        found = _of_nodes(runtime, pod, sampling, most)
+    return [Remedy(each.node, [*texts, *each.changes]) for each in found]
+
+
+def _grants(runtime: ProfileRuntime, pod: Pod) -> list[_Grant]:
+    """How objects of plugins, such as quotas, would have to be for these plugins to let the pod come."""
+    plugins = (each for each in runtime.plugins.values() if isinstance(each, GrantingPlugin))
+    return [_Grant(*each) for plugin in plugins for each in plugin.grants(pod)]
+
+
+@contextmanager
+def _granted(cluster: Cluster, grants: Iterable[_Grant]) -> Iterator[None]:
+    """The cluster with these objects; then it is as it was."""
+    stores = [(cluster.objects.custom_store(each.resource), each) for each in grants]
+    before = [(store, each.key, store.get(each.key)) for store, each in stores]
+    try:
+        for store, each in stores:
+            store.set(each.key, each.item)
+        yield
+    finally:
+        for store, key, item in before:
+            store.set(key, item)
+
+
+def _of_nodes(runtime: ProfileRuntime, pod: Pod, sampling: Sampling, most: int) -> list[Remedy]:
     demands = [demand for demand in _DEMANDS if demand.without(pod.spec) != pod.spec]
     for size in range(1, _TOGETHER + 1):
         found = [each for tried in combinations(demands, size) for each in _with_dropped(runtime, pod, sampling, tried)]
@@ -160,12 +210,12 @@ def _cordon(cluster: Cluster, _pod: Pod, row: int) -> str | None:
 def _taint(cluster: Cluster, pod: Pod, row: int) -> str | None:
     node = cluster.nodes[row]
     taints = [] if node is None else [taint for taint in node.spec.taints if taint.key != _CORDON]
-    found = untolerated(taints, pod.spec.tolerations, REPELLING)
-    if found is None:
+    refusing = [taint for taint in taints if untolerated([taint], pod.spec.tolerations, REPELLING) is not None]
+    if not refusing:
         return None
-    value = f"={found.value}" if found.value else ""
+    tolerated = " and ".join(f"{each.key}{'=' * bool(each.value)}{each.value}:{each.effect}" for each in refusing)
     uncordoned = _cordon(cluster, pod, row)  # a pod that tolerates everything does not mind a cordon either
-    return f"{uncordoned + ' and ' if uncordoned else ''}a toleration of {found.key}{value}:{found.effect}"
+    return f"{uncordoned + ' and ' if uncordoned else ''}a toleration of {tolerated}"
 
 
 def _fixed(sentence: str) -> Callable[[Cluster, Pod, int], str | None]:

@@ -209,6 +209,17 @@ class ExplainingPlugin(Protocol):
         """Sentences for people; none where there is nothing to add."""
 
 
+@runtime_checkable
+class GrantingPlugin(Protocol):
+    """A plugin that rejects pods by objects of its own, and knows how these would have to be."""
+
+    def grants(self, pod: Pod, /) -> list[tuple[str, str, Any, list[str]]]:
+        """The smallest changes with which it would let the pod come; none where it does already.
+
+        Each is a custom resource, the key of the object, its data as they would have to be, and what differs, in words.
+        """
+
+
 class Placement(NamedTuple):
     """Some nodes by their rows, in visiting order; `name` is what they have in common."""
 

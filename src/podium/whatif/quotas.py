@@ -73,7 +73,11 @@ class NamespaceRules:
 
     def shortages(self, pod: Pod) -> list[str]:
         """What quotas would have to allow more of for the pod to be let in; empty where no amount would do."""
+        if any(_out_of_range(pod, each) is not None for each in self._ranges.get(pod.namespace, ())):
+            return []
         quotas = [quota for quota in self._quotas.get(pod.namespace, ()) if quota.covers(pod)]
+        if any(quota.unstated(pod) for quota in quotas):
+            return []
         return [each for quota in quotas for each in quota.shortages(pod)]
 
 
@@ -94,8 +98,7 @@ class _Quota:
         return all(_in_scope(pod, *each) for each in self._scopes)
 
     def refusal(self, pod: Pod) -> str | None:
-        requested = self._requested(pod)
-        missing = sorted(name for name in self.hard if name not in requested and name.split(".")[-1] in _BARE)
+        requested, missing = self._requested(pod), self.unstated(pod)
         if missing:
             return f"failed quota: {self.name}: must specify {','.join(missing)} for: {_containers(pod)}"
         over = sorted(
@@ -109,9 +112,16 @@ class _Quota:
         ]
         return f"exceeded quota: {self.name}, requested: {parts[0]}, used: {parts[1]}, limited: {parts[2]}"
 
+    def unstated(self, pod: Pod) -> list[str]:
+        """What the quota limits and the pod says nothing of, which is refused whatever the amounts."""
+        requested = self._requested(pod)
+        return sorted(name for name in self.hard if name not in requested and name.split(".")[-1] in _BARE)
+
     def shortages(self, pod: Pod) -> list[str]:
         missing = {
-            name: self.used[name] + amount - self.hard[name] for name, amount in sorted(self._requested(pod).items())
+            name: self.used[name] + amount - self.hard[name]
+            for name, amount in sorted(self._requested(pod).items())
+            if amount
         }
         return [
             f"{_shown(name, amount)} more {name} in ResourceQuota {pod.namespace}/{self.name}"

@@ -30,6 +30,7 @@ from podium.preemption import (
 from podium_plugins.capacity_scheduling.admission import QuotaAnswer, QuotaDemand, answer
 from podium_plugins.capacity_scheduling.ledger import QuotaLedger
 from podium_plugins.capacity_scheduling.quota import RESOURCE
+from podium_plugins.capacity_scheduling.raised import raised, sentences, shortages
 from podium_plugins.capacity_scheduling.rule import WithinQuotas, rows_without_victims
 from podium_plugins.capacity_scheduling.standing import standing
 
@@ -98,6 +99,17 @@ class CapacityScheduling(Plugin):
         if demand is None or answer(self._ledger, demand) is QuotaAnswer.WITHIN:
             return []
         return standing(self._ledger, pod.namespace, demand)
+
+    def grants(self, pod: Pod) -> list[tuple[str, str, Any, list[str]]]:
+        """The pod's quota with bounds that would let it come."""
+        demand = self._demand(pod)
+        short = {} if demand is None else shortages(self._ledger, demand)
+        if demand is None or not short:
+            return []
+        item = self.handle.cluster.objects.custom_store(RESOURCE).get(demand.quota.key)
+        if item is None:
+            return []
+        return [(RESOURCE, demand.quota.key, raised(item, demand, short), sentences(demand, short))]
 
     # Making room
 

@@ -21,19 +21,19 @@ def _own(ledger: QuotaLedger, namespace: str, demand: QuotaDemand) -> Iterator[s
         use, ceiling = used.get(name, 0), most.get(name, UNLIMITED)
         if not wanted and use <= ceiling:
             continue
-        of_max = "" if ceiling == UNLIMITED else f" of max {_amount(name, ceiling)}"
-        sentence = f"{namespace} uses {_amount(name, use)}{of_max} {name}"
+        of_max = "" if ceiling == UNLIMITED else f" of max {shown_amount(name, ceiling)}"
+        sentence = f"{namespace} uses {shown_amount(name, use)}{of_max} {name}"
         borrowed = use - least.get(name, 0)
         if borrowed > 0:
             lenders = _lenders(ledger, namespace, name)
-            verb = "is" if _amount(name, borrowed) == "1" else "are"
-            sentence += f"; {_amount(name, borrowed)} {verb} borrowed"
+            verb = "is" if shown_amount(name, borrowed) == "1" else "are"
+            sentence += f"; {shown_amount(name, borrowed)} {verb} borrowed"
             sentence += f" from {' and '.join(lenders)}, which may reclaim {'it' if verb == 'is' else 'them'}" * bool(
                 lenders
             )
         over = use + wanted - ceiling
         if over > 0:
-            sentence += f"; this pod would exceed max by {_amount(name, over)}"
+            sentence += f"; this pod would exceed max by {shown_amount(name, over)}"
         yield sentence
 
 
@@ -45,8 +45,8 @@ def _together(ledger: QuotaLedger, demand: QuotaDemand) -> Iterator[str]:
         use, guaranteed = used.get(name, 0), least.get(name, 0)
         if use + wanted.get(name, 0) > guaranteed:
             yield (
-                f"all quotas together use {_amount(name, use)} of {_amount(name, guaranteed)} {name}, the sum of min; "
-                f"this pod needs {_amount(name, wanted.get(name, 0))}"
+                f"all quotas together use {shown_amount(name, use)} of {shown_amount(name, guaranteed)} {name}, "
+                f"the sum of min; this pod needs {shown_amount(name, wanted.get(name, 0))}"
             )
 
 
@@ -60,6 +60,7 @@ def _lenders(ledger: QuotaLedger, namespace: str, name: str) -> list[str]:
     return sorted((other for other, amount in left.items() if amount > 0), key=lambda other: (-left[other], other))
 
 
-def _amount(name: str, amount: int) -> str:
+def shown_amount(name: str, amount: int) -> str:
+    """An amount in Kubernetes' notation."""
     nano = amount * (MILLI if name == CPU else NANO)
     return format_nano(nano, binary=name in (MEMORY, EPHEMERAL_STORAGE) or name.startswith("hugepages-"))

@@ -125,3 +125,34 @@ def test_numbers_beyond_reason_are_one_sentence(words: tuple[str, str], said: st
 )
 def test_a_change_of_a_document_that_cannot_be_made_is_one_sentence(text: str, said: str, tmp_path: Path) -> None:
     assert said in sentence("whatif", "--change", write(tmp_path, "change.yaml", text), "--from", SAMPLE)
+
+
+def refused_by_quota(folder: Path, cpu: int, *more: str) -> Any:
+    """A pod of 3 cpu where the quota leaves 1."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {"cpu": "1"}},
+    }
+    dump = write(folder, "dump.yaml", documents(node("n1", cpu=cpu), f"\n{json.dumps(quota)}\n", *more))
+    file = write(folder, "given.yaml", pod("web", spec=requesting("3")))
+    (found,) = answer("whatif", "-f", file, "--from", dump)["pods"]
+    assert found["verdict"] == "quota"
+    return [each["changes"] for each in found["remedies"]]
+
+
+def test_a_quota_and_a_node_that_both_lack_room_are_one_remedy(tmp_path: Path) -> None:
+    in_quota = "2 more cpu in ResourceQuota default/q"
+    assert refused_by_quota(tmp_path, 4) == [[in_quota]]
+    assert refused_by_quota(tmp_path, 2) == [[in_quota, "1 more cpu (asks for 3, 2 of 2 free)"]]
+
+
+def test_no_amount_is_named_where_a_limit_range_refuses_all_the_same(tmp_path: Path) -> None:
+    limits = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "l", "namespace": "default"},
+        "spec": {"limits": [{"type": "Container", "max": {"cpu": "2"}}]},
+    }
+    assert refused_by_quota(tmp_path, 4, f"\n{json.dumps(limits)}\n") == []

@@ -58,6 +58,11 @@ def test_a_taint_is_tolerated() -> None:
     assert remedies(make_pod(), make_node("n1", taints=[GPU])) == [Remedy("n1", ["a toleration of gpu=yes:NoSchedule"])]
 
 
+def test_all_taints_that_refuse_are_tolerated() -> None:
+    found = remedies(make_pod(), make_node("n1", taints=[GPU, {"key": "dedicated", "effect": "NoExecute"}]))
+    assert found == [Remedy("n1", ["a toleration of gpu=yes:NoSchedule and dedicated:NoExecute"])]
+
+
 def test_a_tainted_node_that_is_cordoned_as_well_needs_both() -> None:
     found = remedies(make_pod(), make_node("n1", unschedulable=True, taints=[GPU, CORDON]))
     assert found == [Remedy("n1", ["kubectl uncordon n1 and a toleration of gpu=yes:NoSchedule"])]

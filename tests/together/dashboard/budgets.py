@@ -54,7 +54,7 @@ class Busy:
     def __init__(self, nodes: int, rate: int) -> None:
         self.scheduler = SmallScheduler()
         self.rate = rate
-        self.decided = 0
+        self.tried = 0
         for number in range(nodes):
             zone = {"topology.kubernetes.io/zone": f"zone-{number % ZONES}"}
             self.scheduler.add(node(f"node-{number}", cpu=32, memory="128Gi", labels=zone))
@@ -62,6 +62,11 @@ class Busy:
         self.scheduler.schedule()
         self.port = 0
         self.ready = threading.Event()
+
+    @property
+    def decided(self) -> int:
+        """Pods that were given a node."""
+        return self.scheduler.history.bound
 
     def run(self) -> None:
         asyncio.run(self._run())
@@ -74,11 +79,11 @@ class Busy:
             began = time.monotonic()
             while True:
                 due = int((time.monotonic() - began) * self.rate)
-                while self.decided < due and self.rate:
+                while self.tried < due and self.rate:
                     number += 1
                     self._one(number)
-                    self.decided += 1
-                    if self.decided % 20 == 0:
+                    self.tried += 1
+                    if self.tried % 20 == 0:
                         await asyncio.sleep(0)
                 passed = time.monotonic() - began
                 self.scheduler.clock.advance(passed - clock)
@@ -92,8 +97,7 @@ class Busy:
             pass
         placed = engine.cluster.pods.get(f"default/pod-{number - 2000}")
         if placed is not None:
-            engine.cluster.forget(placed.pod.uid)
-        engine.cluster.objects.pending_pods.discard(f"default/pod-{number}")
+            engine.intake.delete(placed.pod)
 
 
 def main() -> None:

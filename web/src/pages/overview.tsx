@@ -26,15 +26,21 @@ export function Overview() {
           <Reasons answer={queue.value.value} />
         </Panel>
         <Panel title="Placed in a second">
-          <Sparkline
-            label="Pods placed in a second, and pods that wait"
-            times={rates.value.map((each) => each.time)}
-            courses={[
-              { label: "placed/s", values: rates.value.map((each) => each.bound), colour: 1 },
-              { label: "waiting", values: rates.value.map((each) => each.waiting), colour: 2 },
-            ]}
-            height={170}
-          />
+          {rates.value.length > 1 ? (
+            <Sparkline
+              label="Pods placed in a second, and pods that wait"
+              times={rates.value.map((each) => each.time)}
+              courses={[
+                { label: "placed/s", values: rates.value.map((each) => each.bound), colour: 1 },
+                { label: "waiting", values: rates.value.map((each) => each.waiting), colour: 2 },
+              ]}
+              height={170}
+            />
+          ) : (
+            <Empty title="Nothing is measured yet">
+              <p>The course begins with the first pods that are placed while you look. A dump has none.</p>
+            </Empty>
+          )}
         </Panel>
       </div>
       <Panel title="Nodes" aside={<a href={link("map")}>Map</a>}>

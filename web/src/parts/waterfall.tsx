@@ -1,11 +1,10 @@
 // Draws how two nodes come to their scores: plugin by plugin, one beside the other, and the difference.
 
 import type { NodeAnswer } from "../api";
-import { spaced } from "../format";
 import { steps } from "../scores";
 
 const ROW = 30;
-const NAMES = 232;
+const NAMES = 250;
 const WIDTH = 900;
 const NUMBERS = 160;
 
@@ -23,7 +22,7 @@ export function Waterfall({ winner, other }: { winner: NodeAnswer; other: NodeAn
           return (
             <g key={row.plugin}>
               <text x={NAMES - 12} y={y + 19} text-anchor="end" class="w-name">
-                {spaced(row.plugin)}
+                {row.plugin}
               </text>
               <rect x={NAMES} y={y + 5} width={(row.winner / most) * room} height={9} rx={2} class="w-first" />
               <rect x={NAMES} y={y + 16} width={(row.other / most) * room} height={9} rx={2} class="w-second" />

@@ -161,7 +161,7 @@ class MetricsTimer:
         self._evictions = Counters(
             "scheduler_preemption_goroutines_execution_total", "Rounds of evictions carried out.", ("result",)
         )
-        self._eviction_seconds = Histograms(
+        self.eviction_seconds = Histograms(
             "scheduler_preemption_goroutines_duration_seconds",
             "How long a round of evictions took.",
             _LONG,
@@ -291,7 +291,7 @@ class MetricsTimer:
         def over(error: str | None) -> None:
             result = "success" if error is None else "error"
             self._evictions.add(result)
-            self._eviction_seconds.of(result).record(self._now() - began)
+            self.eviction_seconds.of(result).record(self._now() - began)
 
         return over
 

@@ -63,6 +63,7 @@ class Metrics(ProcessMetrics):
         self.families += _of_queue(scheduler)
         if scheduler.rules.counts_queued_entities:
             self.families += _of_entities(scheduler, self.timer)
+            self.families.remove(self.timer.eviction_seconds)  # deprecated by 1.37, which no longer shows it
         self.families.append(self.claims.creates_family(with_owner=scheduler.rules.claim_creates_say_the_owner))
         self.families += _of_cluster(scheduler)
         self.families += _of_batches(scheduler)

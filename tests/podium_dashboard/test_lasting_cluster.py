@@ -11,7 +11,7 @@ from podium.engine.explain import explain
 from podium.kube import Pod
 from podium.testing import node, pod
 from podium_dashboard.explaining import Known, known_of, load_of
-from podium_dashboard.kept_trial import KeptTrial
+from podium_dashboard.lasting_cluster import LastingCluster
 from tests.podium_dashboard.scheduler import SmallScheduler
 
 STEPS = 60
@@ -58,7 +58,7 @@ def _new(known: Known, asked: Pod) -> dict[str, Any]:
 def test_answers_are_those_of_a_new_cluster_while_everything_changes() -> None:
     built = steps = 0
     for seed in range(3):
-        rng, scheduler, trial = random.Random(seed), SmallScheduler(), KeptTrial()
+        rng, scheduler, trial = random.Random(seed), SmallScheduler(), LastingCluster()
         scheduler.add(*(_node(rng, number) for number in range(6)))
         scheduler.add(*(_pod(rng, 1000 + number) for number in range(12)))
         scheduler.schedule()
@@ -72,7 +72,7 @@ def test_answers_are_those_of_a_new_cluster_while_everything_changes() -> None:
 
 
 def test_the_cluster_is_built_once_for_questions_about_the_same_nodes() -> None:
-    scheduler, trial = SmallScheduler(), KeptTrial()
+    scheduler, trial = SmallScheduler(), LastingCluster()
     scheduler.add(*(node(f"node-{number}", cpu=4) for number in range(8)))
     for number in range(8):
         scheduler.add(pod(f"pod-{number}", cpu=1))
@@ -85,7 +85,7 @@ def test_the_cluster_is_built_once_for_questions_about_the_same_nodes() -> None:
 
 
 def test_a_pod_that_was_changed_is_explained_as_it_is_now() -> None:
-    scheduler, trial = SmallScheduler(), KeptTrial()
+    scheduler, trial = SmallScheduler(), LastingCluster()
     scheduler.add(*(node(f"node-{number}", cpu=4) for number in range(8)))
     large = _with_uid(pod("large", cpu=99), "large")
     scheduler.add(large)

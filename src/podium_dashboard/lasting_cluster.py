@@ -1,4 +1,4 @@
-"""Keeps one trial cluster between questions about pods, so that each takes in what changed instead of building it anew.
+"""Keeps one trial cluster between questions about pods: each takes in what changed, and none is built from nothing.
 
 The answer is that of a new trial cluster: chance begins as there, and where the order of nodes would differ, the
 cluster is built again.
@@ -27,7 +27,7 @@ class _Changes(NamedTuple):
     new: list[Any]
 
 
-class KeptTrial:
+class LastingCluster:
     """A trial cluster for one question at a time. It may live in any thread."""
 
     def __init__(self) -> None:
