@@ -281,5 +281,5 @@ VARIANTS = [
     Variant("devices about to be given count as free", _counts_no_device_in_flight, 1, "devices", ONE_OWNER),
     Variant("devices given back count as taken", _counts_every_device_for_ever, 1, "devices", DEVICES_COUNTED),
     Variant("pods that are gone keep their devices", _keeps_claims_of_pods_that_are_gone, 1, "devices", NONE_UNUSED),
-    Variant("a refused claim fails a bound pod", _reports_a_refused_claim_at_once, 20045, "devices", NO_POD_LOST),
+    Variant("a refused claim fails a bound pod", _reports_a_refused_claim_at_once, 20130, "devices", NO_POD_LOST),
 ]

@@ -16,9 +16,14 @@ from tests.podium.run.crowd import until
 from tests.podium.run.metrics.exposition import Family, families_of
 from tests.podium.run.metrics.test_metrics_against_kube_scheduler import scrape
 from tools.kit.builders import build
+from tools.kit.real_rules import REAL_RULES
 from tools.testbed import ControlPlane
 from tools.testbed.apiclient import Object
 
+pytestmark = pytest.mark.skipif(
+    REAL_RULES.minor > 36,
+    reason="scores of a batch as 1.36 keeps them; 1.37 scores the last node again: KUBERNETES=1.36 make components",
+)
 SEEDS = range(4)
 TRIES = 5
 NO_DEFAULTS = {"PodTopologySpread": {"defaultingType": "List"}}
