@@ -117,8 +117,8 @@ def test_a_scheduler_is_what_podium_manifest_prints(file: str) -> None:
         ),
         (
             "profiles: [{}]\n",
-            "scheduler.featureGates={GenericWorkload,GangScheduling}",
-            ("--feature-gates", "GenericWorkload=true,GangScheduling=true"),
+            "scheduler.featureGates={GenericWorkload,TopologyAwareWorkloadScheduling}",
+            ("--feature-gates", "GenericWorkload=true,TopologyAwareWorkloadScheduling=true"),
         ),
         (
             "profiles: [{plugins: {multiPoint: {disabled: [{name: DefaultPreemption}, {name: VolumeBinding}]}}}]\n",

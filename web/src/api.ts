@@ -290,6 +290,7 @@ export interface PodRecord {
   message?: string;
   reasons?: RefusalRecord[];
   remedies?: RemedyRecord[];
+  notes?: string[];
   victims?: EvictionRecord;
   flag?: string;
   budgets?: BudgetRecord[];
@@ -404,6 +405,7 @@ export interface StopRecord {
   message: string | null;
   reasons: RefusalRecord[];
   first: string;
+  notes: string[];
 }
 
 export interface TelemetryRow {

@@ -12,7 +12,7 @@ from podium.framework.extension_points import EXTENSION_POINTS, METHODS
 from podium.framework.timer import Step
 
 CLASSES = [each for each in vars(protocols).values() if inspect.isclass(each)]
-NOT_OF_A_POINT = {"devices_on", "explain", "answer_key", "model_answer"}
+NOT_OF_A_POINT = {"grants", "devices_on", "explain", "answer_key", "model_answer"}
 """Methods that other methods' protocols have, called beside the extension points."""
 
 
