@@ -51,6 +51,8 @@ def _flatten(elements: object, depth: object = 1) -> list[object]:
 
 
 def _range(count: int) -> list[object]:
+    if count < 0:
+        raise CelError(f"lists.range: size must be non-negative, got {count}")
     if count > _LONGEST:
         raise CelError("operation cancelled: actual cost limit exceeded")
     return list(range(count))
