@@ -63,6 +63,7 @@ def test_it_says_whom_it_waits_for_that_it_leads_what_it_binds_and_how_it_ended(
     with caplog.at_level(logging.DEBUG, logger="podium"):
         assert asyncio.run(main()) == 0
     told = [record.getMessage() for record in caplog.records if record.levelno >= logging.INFO]
+    told = [each for each in told if not each.startswith("the event loop has been blocked")]  # on a loaded machine
     lease = "lease kube-system/kube-scheduler"
     assert told[0].startswith(f"trying to acquire {lease}, as ")
     assert told[1:] == [
