@@ -169,11 +169,12 @@ def _of_objects(
         return
     for case, one, other in zip(cases, *said, strict=True):
         answers.update(map(_sort_of, one))
-        for number, (theirs, ours) in enumerate(zip(one, other, strict=True)):
-            if theirs != ours:
-                values = [*case.created, *[(case.before[n], value) for n, value in case.updated]]
-                yield Difference(case, f"object {values[number]}", theirs, ours)
-                break
+        differing = [number for number, (theirs, ours) in enumerate(zip(one, other, strict=True)) if theirs != ours]
+        # One that only one server takes says more than one that both refuse in other words.
+        differing.sort(key=lambda number: one[number].code == other[number].code)
+        for number in differing[:1]:
+            values = [*case.created, *[(case.before[n], value) for n, value in case.updated]]
+            yield Difference(case, f"object {values[number]}", one[number], other[number])
 
 
 def _sort_of(said: Verdict) -> str:
