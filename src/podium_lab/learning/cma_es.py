@@ -5,6 +5,8 @@ Achieving Linear Time and Space Complexity"), and the usual constants (Hansen's 
 The result is the running
 mean of the distribution's mean, not the best candidate: with noisy figures the best was the luckiest. What is drawn in
 a generation depends on the seed and the generation alone, so a search that was stopped goes on as if it had not been.
+Candidates are rounded and made with the symmetric root of the covariance, which is unique: processors whose linear
+algebra differs in the last bit try the same candidates.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+DIGITS = 6
+"""The decimals of a candidate."""
 INERTIA = 0.9
 """How much of the running mean each generation keeps."""
 
@@ -51,9 +55,8 @@ def candidates(search: Search) -> Floats:
     if search.covariance.ndim == 1:
         steps: Floats = drawn * np.sqrt(search.covariance)
     else:
-        steps = drawn @ _roots(search.covariance)[0].T
-    points: Floats = (search.mean + search.sigma * steps) * search.scale
-    return points
+        steps = drawn @ _roots(search.covariance)[0]
+    return np.round((search.mean + search.sigma * steps) * search.scale, DIGITS)
 
 
 def advance(search: Search, tried: Floats, figures: Floats) -> Search:
@@ -103,7 +106,7 @@ def advance(search: Search, tried: Floats, figures: Floats) -> Search:
 
 
 def _roots(covariance: Floats) -> tuple[Floats, Floats]:
-    """A root of a covariance, and the inverse of its symmetric root."""
+    """The symmetric root of a covariance, and its inverse."""
     values, vectors = np.linalg.eigh(covariance)
     lengths = np.sqrt(np.maximum(values, 1e-20))
-    return vectors * lengths, (vectors / lengths) @ vectors.T
+    return (vectors * lengths) @ vectors.T, (vectors / lengths) @ vectors.T

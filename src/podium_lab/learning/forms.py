@@ -4,7 +4,8 @@ A form says which terms count, and whether groups of pods have weights of their 
 
 S1   F, st16, surplus, R1, price: the terms of the readable policy
 S2   no look at typical pods but for shares: the cheapest
-A    all terms, one set for all pods; Bn, B one set per group, B with the rank of the node's name
+A    all terms but H, Hf and Hg, which cost much and bring nothing; one set for all pods
+Bn   the terms of A, one set per group; B with the rank of the node's name, too
 C    the terms that matter where pods come and go, trained by churn; J the same, trained by both protocols
 JB   the terms of Bn, trained by both protocols
 """
@@ -29,13 +30,14 @@ PACKING = {
     "lo": -0.2, "price": -0.5,
 }  # fmt: skip
 """Where the searches for churn start: full nodes and devices first."""
-_HOSTS = ("H", "Hf", "Hg")
+_HOSTS = frozenset(("H", "Hf", "Hg"))
 _CHURN = (
     "F", "Fg", "st8", "st12", "st16", "surplus", "vfill", "ufill", "nfull", "npart", "logr", "sqrtRC", "C1", "R1",
     "empty", "opened", "lo", "gfree", "R1zero", "price",
 )  # fmt: skip
-_ALL = tuple(term for term in TERMS if term != "rank")
-_SCALE = {**dict.fromkeys(_HOSTS, 0.3), **dict.fromkeys(("nfull", "npart", "rank"), 0.5)}
+_RANKED = tuple(term for term in TERMS if term not in _HOSTS)
+_ALL = tuple(term for term in _RANKED if term != "rank")
+_SCALE = dict.fromkeys(("nfull", "npart", "rank"), 0.5)
 
 
 class ScoreForm(NamedTuple):
@@ -87,10 +89,10 @@ FORMS = {
     "S2": ScoreForm(
         ("st8", "st12", "st16", "surplus", "vfill", "ufill", "R1", "price"), False, GUESSES, ("static",), 31, 24
     ),
-    "A": ScoreForm(_ALL, False, GUESSES, ("static",), 41, 48),
-    "Bn": ScoreForm(_ALL, True, GUESSES, ("static",), 112, 64),
-    "B": ScoreForm(TERMS, True, GUESSES, ("static",), 112, 64),
-    "C": ScoreForm(_CHURN, False, PACKING, ("churn",), 43, 32),
+    "A": ScoreForm(_ALL, False, GUESSES, ("static",), 36, 32),
+    "Bn": ScoreForm(_ALL, True, GUESSES, ("static",), 120, 48),
+    "B": ScoreForm(_RANKED, True, GUESSES, ("static",), 120, 48),
+    "C": ScoreForm(_CHURN, False, PACKING, ("churn",), 36, 32),
     "J": ScoreForm(_CHURN, False, PACKING, ("static", "churn"), 38, 32),
     "JB": ScoreForm(_ALL, True, PACKING, ("static", "churn"), 50, 80, 0.06),
 }

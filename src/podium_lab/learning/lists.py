@@ -2,8 +2,8 @@
 
 Static: all pods shuffled, then clones, up to a demand of 130 % (see `traces/openb.py`), on nodes in an order
 drawn from the seed: pod by pod what `podium simulate` submits. Mixes: lists drawn from a list with other shares of pods
-without GPU, of sharing ones and of those with several GPUs, and fewer models named; they keep a policy from fitting a
-few lists.
+without GPU (up to most of the pods), of sharing ones and of those with several GPUs, and fewer models named; they keep a
+policy from fitting a few lists.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def static_plan(specs: Sequence[KernelNode], pods: tuple[OpenbPod, ...], seed: i
 def mix(pods: tuple[OpenbPod, ...], number: int) -> tuple[OpenbPod, ...]:
     """One of the mixes of a list."""
     rng = np.random.default_rng([number, 4711])
-    groups = {0: rng.uniform(np.log(0.4), np.log(3)), 1: rng.uniform(np.log(0.4), np.log(6)), 2: 0.0}
+    groups = {0: rng.uniform(np.log(0.4), np.log(8)), 1: rng.uniform(np.log(0.4), np.log(6)), 2: 0.0}
     groups[3] = rng.uniform(np.log(0.5), np.log(15))
     weights = np.exp([groups[_mix_group(pod)] for pod in pods])
     share = rng.uniform()

@@ -1,8 +1,8 @@
 """Trains a policy: CMA-ES over runs of the kernel, generation by generation, on lists and mixes of them.
 
 Every candidate of a generation gets the same seed (1000 + generation mod 400, of churn mod 300), the same lists and
-ties drawn for each pod, so that candidates differ by what they are and not by luck. Static: the lists and two of 16
-mixes. Churn: the lists with times, at loads 0.95, 1.00 and 1.05 in turn.
+ties drawn for each pod, so that candidates differ by what they are and not by luck. Static: every other list in turn, and
+three mixes of the others. Churn: a list with times and a mix of another, in turn, at loads 0.95, 1.00 and 1.05 in turn.
 
 After each generation the search is written down; started again with the same settings it goes on from there. What
 comes out depends on the settings and the seed alone, not on the number of workers.
@@ -11,7 +11,7 @@ comes out depends on the settings and the seed alone, not on the number of worke
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,11 +30,11 @@ from podium_lab.learning.lists import PodList, find_list, find_nodes, mix, node_
 from podium_lab.learning.protocols import ChurnPlan, churn_plan, run_churn_plan, static_figure
 
 FIRST_SEED, STATIC_SEEDS, CHURN_SEEDS = 1000, 400, 300
-MIXES, MIXES_EACH = 16, 2
+MIXES = 400
+STATIC_MIXES, CHURN_MIXES = 3, 1
+"""How many mixes there are of each list, and how many a generation takes."""
 LOADS = (0.95, 1.0, 1.05)
 OFFSET, SCALE = 50.0, 25.0
-MIXED_LIST = "gpuspec33"
-"""The list that mixes are drawn from; where it is not among the lists, the first."""
 
 
 class Training(NamedTuple):
@@ -112,13 +112,15 @@ def try_out(trial: WeightsTrial) -> Floats:
     scorers = [training.scorer(numbers) for numbers in trial.numbers]
     if "static" in protocols:
         seed = FIRST_SEED + generation % STATIC_SEEDS
-        plans = [_static(training.data, name, seed) for name in (*training.lists, *_mixes(training, generation))]
+        names = _tried_on(training, generation, training.lists, 2, STATIC_MIXES)
+        plans = [_static(training.data, name, seed) for name in names]
         for i, scorer in enumerate(scorers):
             total[i] += np.mean([static_figure(plan, scorer, "fresh", seed, known) for plan, known in plans])
     if "churn" in protocols:
         seed, load = FIRST_SEED + generation % CHURN_SEEDS, LOADS[generation % len(LOADS)]
         timed = [name for name in training.lists if _list(training.data, name).timed]
-        churns = [_churn(training.data, name, seed, load) for name in timed]
+        names = _tried_on(training, generation // len(LOADS), timed, len(timed), CHURN_MIXES)
+        churns = [_churn(training.data, name, seed, load) for name in names]
         for i, scorer in enumerate(scorers):
             runs = [run_churn_plan(plan, scorer, "fresh", seed, known, queue=False) for plan, known in churns]
             total[i] += np.mean([run.allocation for run in runs])
@@ -131,10 +133,12 @@ def seeds_seen(training: Training) -> list[int]:
     return [FIRST_SEED + i for i in range(min(training.generations, most))]
 
 
-def _mixes(training: Training, generation: int) -> list[str]:
-    rng = np.random.default_rng([training.seed, generation, 9])
-    source = MIXED_LIST if MIXED_LIST in training.lists else training.lists[0]
-    return [f"mix:{source}:{number}" for number in rng.choice(MIXES, MIXES_EACH, replace=False)]
+def _tried_on(training: Training, turn: int, lists: Sequence[str], turns: int, mixes: int) -> list[str]:
+    """The lists whose turn it is, and mixes of the others."""
+    own = [name for i, name in enumerate(lists) if i % turns == turn % turns] or list(lists)
+    others = [name for name in lists if name not in own] or own
+    numbers = np.random.default_rng([training.seed, turn, 9]).choice(MIXES, mixes, replace=False)
+    return [*own, *(f"mix:{others[(turn + i) % len(others)]}:{number}" for i, number in enumerate(numbers))]
 
 
 @lru_cache(maxsize=64)
@@ -151,7 +155,7 @@ def _workload(data: str, name: str) -> Workload:
     return _list(data, name).workload
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def _static(data: str, name: str, seed: int) -> tuple[KernelPlan, Workload]:
     specs = node_specs(find_nodes(Path(data)))
     return static_plan(specs, _list(data, name).pods, seed), _workload(data, name)
@@ -176,7 +180,8 @@ def begun(training: Training) -> Search:
 
 
 def _key(training: Training) -> str:
-    return hashlib.sha256(msgspec.json.encode(training)).hexdigest()
+    """What a search depends on; more generations go on from where fewer ended."""
+    return hashlib.sha256(msgspec.json.encode(training._replace(generations=0))).hexdigest()
 
 
 class SavedSearch:
@@ -223,4 +228,6 @@ def _resumed(training: Training, saved: SavedSearch | None) -> Search | None:
         raise LearningError(f"{path}: is no search of podium train; remove it to begin from the start") from None
     if key != _key(training):
         raise LearningError(f"{path}: is of a training with other settings; write another --out, or remove it")
+    if search.generation > training.generations:
+        raise LearningError(f"{path}: has {search.generation} generations already; write more, or another --out")
     return search
