@@ -1,12 +1,15 @@
 """Judges a policy, on pod lists against the published rules, or on a scenario (`podium evaluate`)."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.cli.console import echo, echo_data
+from podium.cli.console import console, echo, echo_data, print_table, progress_bar, table
 from podium.cli.errors import InputError
 from podium.cli.files import writing
 from podium.cli.options import Output, OutputOption, chosen_output, given_seeds, option_groups
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from podium_lab.learning.judge import Row
+    from podium_lab.training.judging import ScenarioRow
 
 CHURN_FIGURES = ("rejected_gpu_time_pct", "wait_mean_s", "wait_max_s")
 PAIRED = ("difference", "95 %", "smallest")
@@ -114,8 +118,6 @@ def evaluate(
     Example: podium evaluate policies/ppo-most-allocated-1.onnx --objective most-allocated --scenario cluster.yaml
     """
     if objective is not None:
-        from podium_lab.cli.evaluate_scenario import evaluate_on_scenario
-
         printed = chosen_output(output, json)
         evaluate_on_scenario(policy, objective, scenario, given_seeds(seeds), against, flags.workers, printed)
         return
@@ -123,8 +125,7 @@ def evaluate(
     from podium_lab.learning.extra import LearningError
 
     try:
-        from podium_lab.learning.evaluation import EvaluationRequest, answered, bound_rows, planned
-        from podium_lab.learning.evaluation_units import estimated, rows_of
+        from podium_lab.learning.evaluation import EvaluationRequest, answered, bound_rows, estimated, planned, rows_of
         from podium_lab.units.progress import UnitProgress
 
         options = flags.options()
@@ -181,7 +182,7 @@ def evaluate(
         _show(rows, contestants[0].name if contestants else "")
 
 
-def _plot(rows: "list[Row]", policy: str, others: list[str], file: str, protocol: Protocol) -> None:
+def _plot(rows: list[Row], policy: str, others: list[str], file: str, protocol: Protocol) -> None:
     from podium_lab.learning.judge import compare
     from podium_lab.learning.plot import differences_plot
 
@@ -191,9 +192,8 @@ def _plot(rows: "list[Row]", policy: str, others: list[str], file: str, protocol
         Path(file).write_text(plot)
 
 
-def _show(rows: "list[Row]", policy: str) -> None:
+def _show(rows: list[Row], policy: str) -> None:
     """Means over seeds, and the differences to the others."""
-    from podium.cli.console import console, print_table
     from podium_lab.learning.judge import compare
 
     out = console()
@@ -214,7 +214,7 @@ def _show(rows: "list[Row]", policy: str) -> None:
     echo('"beats": ahead on every seed, and the 95 % interval of the differences lies above 0.')
 
 
-def _means(rows: "list[Row]", churn: bool) -> "Table":
+def _means(rows: list[Row], churn: bool) -> Table:
     from podium_lab.learning.judge import at_of
     from podium_lab.simulator.summary import estimate
 
@@ -238,10 +238,79 @@ def _at(churn: bool) -> str:
     return "load" if churn else "arrived %"
 
 
-def _columns(left: tuple[str, ...], *headings: str) -> "Table":
-    from podium.cli.console import table
-
+def _columns(left: tuple[str, ...], *headings: str) -> Table:
     found = table()
     for heading in headings:
         found.add_column(heading, justify="left" if heading in left else "right", no_wrap=True)
     return found
+
+
+def evaluate_on_scenario(
+    policy: str | None,
+    objective: str,
+    scenario: str | None,
+    seeds: Sequence[int],
+    against: str | None,
+    workers: int,
+    output: Output,
+) -> None:
+    """Play the episodes of all policies, and print what each came to."""
+    from podium_lab.environments.built_in import chosen_scenario
+    from podium_lab.learning.extra import LearningError
+    from podium_lab.models.heuristics import HEURISTICS, OBJECTIVES
+    from podium_lab.simulator.scenario import ScenarioError
+    from podium_lab.training.judging import RANDOM, judged
+
+    if objective not in OBJECTIVES:
+        raise InputError(f'--objective: there is no objective "{objective}"; write one of {", ".join(OBJECTIVES)}')
+    if policy is None:
+        raise InputError("POLICY is missing; write an .onnx file, the URL of a model, or the name of a heuristic")
+    others = (*HEURISTICS, RANDOM) if against is None else tuple(name for name in against.split(",") if name)
+    policies = tuple(dict.fromkeys((policy, *others)))
+    rows: list[ScenarioRow] = []
+    try:
+        loaded = chosen_scenario(scenario)
+        with progress_bar(len(policies) * len(seeds), "policies and seeds") as report:
+            for row in judged(loaded, objective, policies, seeds, workers):
+                rows.append(row)
+                report(f"{row.policy}, seed {row.seed}", True)
+    except (LearningError, ScenarioError) as error:
+        raise InputError(str(error)) from None
+    except OSError as error:
+        raise InputError(f"{error.filename}: {error.strerror}") from None
+    except KeyboardInterrupt:
+        echo("Stopped.", err=True)
+        raise typer.Exit(1) from None
+    if output is Output.TABLE:
+        _show_episodes(rows, policy)
+    else:
+        echo_data([{"objective": objective, "scenario": scenario or "", **row._asdict()} for row in rows], output)
+
+
+def _show_episodes(rows: list[ScenarioRow], policy: str) -> None:
+    from podium_lab.simulator.summary import estimate
+    from podium_lab.training.judging import paired
+
+    differences = {each.against: each for each in paired(rows, policy)}
+    shown = table()
+    for heading in ("policy", "reward", "unplaced", "ahead by", "95 %", "verdict"):
+        shown.add_column(heading, justify="left" if heading in ("policy", "verdict") else "right", no_wrap=True)
+    for name in dict.fromkeys(row.policy for row in rows):
+        own = [row for row in rows if row.policy == name]
+        reward = estimate([row.reward for row in own])
+        unplaced = sum(row.unplaced for row in own) / len(own)
+        each = differences.get(name)
+        cells = ["", "", ""]
+        if each is not None:
+            margin = f"± {each.difference.margin:.4f}" if each.difference.seeds > 1 else ""
+            verdict = "better" if each.beats else "worse" if each.below else "even"
+            cells = [f"{each.difference.mean:+.4f}", margin, verdict if each.difference.seeds > 1 else ""]
+        shown.add_row(_short(name), f"{reward.mean:.4f}", f"{unplaced:.1f}", *cells)
+    print_table(console(), shown)
+    seeds = len({row.seed for row in rows})
+    echo(f"{_short(policy)} against each, paired over {seeds} seeds; reward is the mean of a pod.")
+
+
+def _short(policy: str) -> str:
+    """A policy's name for a table: of a file or a URL, the last part."""
+    return policy.rstrip("/").rpartition("/")[2]

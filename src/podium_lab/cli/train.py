@@ -1,18 +1,94 @@
-"""Trains a placement policy, on pod lists or on a scenario (`podium train`)."""
+"""Trains a placement policy, on pod lists or, by PPO or DQN, on a scenario (`podium train`)."""
 
+from __future__ import annotations
+
+import hashlib
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from podium.cli.console import echo, progress_bar
 from podium.cli.errors import InputError
 from podium.cli.files import writing
 from podium.cli.options import given_seeds, option_groups
-from podium_lab.cli.scorer_options import ScorerFlags, TrainingAlgorithm
+from podium.framework.clock import SystemClock
+from podium.packages import version
 from podium_lab.cli.unit_options import UnitFlags, print_estimate
+
+
+class TrainingAlgorithm(StrEnum):
+    """How a policy is found."""
+
+    CMA_ES = "cma-es"
+    PPO = "ppo"
+    DQN = "dqn"
+
+
+@dataclass(frozen=True)
+class ScorerFlags:
+    """The options, as they were typed; None: the default of the settings."""
+
+    algorithm: Annotated[
+        TrainingAlgorithm,
+        typer.Option("--algorithm", help="cma-es: weights on pod lists; ppo, dqn: a network on a scenario."),
+    ] = TrainingAlgorithm.CMA_ES
+    objective: Annotated[
+        str,
+        typer.Option(
+            "--objective",
+            metavar="NAME",
+            help="With ppo, dqn: least-allocated, most-allocated, least-connections, latency-aware, fragmentation.",
+        ),
+    ] = "least-allocated"
+    scenario: Annotated[
+        str | None,
+        typer.Option("--scenario", metavar="FILE", help="With ppo, dqn: the scenario; else a built-in one."),
+    ] = None
+    steps: Annotated[int | None, typer.Option("--steps", min=1, help="With ppo, dqn: decisions; 1,000,000.")] = None
+    cloning: Annotated[
+        int | None,
+        typer.Option("--cloning", min=1, help="With ppo, dqn: decisions to learn the heuristic first; 200,000."),
+    ] = None
+    clusters: Annotated[
+        int | None, typer.Option("--clusters", min=1, help="With ppo, dqn: clusters at a time; 64.")
+    ] = None
+    horizon: Annotated[
+        int | None, typer.Option("--horizon", min=8, help="With ppo, dqn: decisions of each between updates; 128.")
+    ] = None
+    episodes: Annotated[
+        int | None, typer.Option("--episodes", min=1, max=10_000, help="With ppo, dqn: different episodes; 256.")
+    ] = None
+    validation: Annotated[
+        int | None,
+        typer.Option("--validation", min=1, max=10_000, help="With ppo, dqn: episodes to choose the best by; 32."),
+    ] = None
+    width: Annotated[int | None, typer.Option("--width", min=1, help="With ppo, dqn: units of a layer; 64.")] = None
+    gamma: Annotated[
+        float | None, typer.Option("--gamma", min=0, max=0.9999, help="With ppo, dqn: the discount; 0.99.")
+    ] = None
+    learning_rate: Annotated[float | None, typer.Option("--learning-rate", min=0, help="With ppo, dqn; 0.0003.")] = None
+
+    def settings(self) -> dict[str, int | float]:
+        """The settings that were typed."""
+        typed = {
+            "steps": self.steps,
+            "cloning": self.cloning,
+            "clusters": self.clusters,
+            "horizon": self.horizon,
+            "episodes": self.episodes,
+            "validation": self.validation,
+            "units": self.width,
+            "gamma": self.gamma,
+            "learning_rate": self.learning_rate,
+        }
+        return {name: value for name, value in typed.items() if value is not None}
 
 
 @option_groups
@@ -37,6 +113,12 @@ def train(
     population: Annotated[
         int | None, typer.Option("--population", min=4, help="Candidates per generation; overrides the form's.")
     ] = None,
+    mixes: Annotated[
+        int, typer.Option("--mixes", min=0, help="Mixes of the lists in a generation: more, to suit other lists.")
+    ] = 3,
+    sigma: Annotated[
+        float, typer.Option("--sigma", min=0, help="Spread of the first candidates; 0: the form's.")
+    ] = 0.0,
     out: Annotated[
         str, typer.Option("--out", metavar="DIR", help="Where searches and policies are written.")
     ] = "policies",
@@ -57,8 +139,6 @@ def train(
     Example: podium train --algorithm ppo --objective most-allocated --scenario cluster.yaml --out policies
     """
     if scorer.algorithm is not TrainingAlgorithm.CMA_ES:
-        from podium_lab.cli.train_scorer import train_scorers
-
         train_scorers(scorer, given_seeds(seeds), Path(out))
         return
     from podium_lab.learned.policy_file import Calibration, PolicyError, encoded, path_of, read_policy
@@ -83,9 +163,8 @@ def train(
             folder.mkdir(parents=True, exist_ok=True)
         chosen = FORMS[form] if form in FORMS else NETWORKS[form]
         for number in given_seeds(seeds):
-            settings = Training(
-                form, number, data, names, generations or chosen.generations, population or chosen.population, weights
-            )
+            sizes = generations or chosen.generations, population or chosen.population
+            settings = Training(form, number, data, names, *sizes, weights, mixes, sigma)
             name = f"{form}-{number}"
             with flags.runner(options) as runner:
                 if flags.estimate:
@@ -130,3 +209,94 @@ def _generation_report(name: str, report: Callable[[str, int], None]) -> Callabl
             print(line, file=sys.stderr, flush=True)
 
     return generation_done
+
+
+if TYPE_CHECKING:
+    from podium_lab.training.runs import Progress
+
+EVERY = 8
+"""Updates between two lines where no terminal is."""
+
+
+def train_scorers(flags: ScorerFlags, seeds: Sequence[int], out: Path) -> None:
+    """One scorer for each seed."""
+    from podium_lab.learning.extra import LearningError
+    from podium_lab.models.heuristics import OBJECTIVES
+    from podium_lab.models.scorer_file import ScorerFileError
+    from podium_lab.simulator.scenario import ScenarioError
+
+    if flags.objective not in OBJECTIVES:
+        known = ", ".join(OBJECTIVES)
+        raise InputError(f'--objective: there is no objective "{flags.objective}"; write one of {known}')
+    try:
+        for seed in seeds:
+            _train_one(flags, seed, out)
+    except (LearningError, ScenarioError, ScorerFileError) as error:
+        raise InputError(str(error)) from None
+    except OSError as error:
+        raise InputError(f"{error.filename}: {error.strerror}") from None
+    except KeyboardInterrupt:
+        echo("Stopped; the same command continues from there.", err=True)
+        raise typer.Exit(1) from None
+
+
+def _train_one(flags: ScorerFlags, seed: int, out: Path) -> None:
+    from podium_lab.environments.built_in import chosen_scenario
+    from podium_lab.simulator.scenario import as_written
+    from podium_lab.training.runs import file_of, train
+    from podium_lab.training.settings import TrainingSettings
+
+    loaded = chosen_scenario(flags.scenario)
+    settings = TrainingSettings(
+        algorithm="ppo" if flags.algorithm is TrainingAlgorithm.PPO else "dqn",
+        objective=flags.objective,
+        scenario=flags.scenario or "",
+        scenario_hash=hashlib.sha256(msgspec.json.encode(as_written(loaded.scenario))).hexdigest(),
+        seed=seed,
+        **flags.settings(),  # type: ignore[arg-type]
+    )
+    name = f"{settings.algorithm}-{settings.objective}-{settings.seed}"
+    folder = out / name
+    with writing(out):
+        folder.mkdir(parents=True, exist_ok=True)
+    with progress_bar(settings.updates, f"{name}: compiling") as report:
+        trained = train(loaded, settings, folder, SystemClock().now, _report(name, report))
+    scenario = f" --scenario {settings.scenario}" if settings.scenario else ""
+    command = f"podium train --algorithm {settings.algorithm} --objective {settings.objective}{scenario}"
+    file = out / f"{name}.onnx"
+    with writing(out):
+        file.write_bytes(file_of(settings, trained, f"{command} --seeds {settings.seed}", version()))
+    found = (
+        f"validation reward {trained.best:.4f}, that of the best heuristic ({trained.teacher}) {trained.heuristic:.4f}"
+    )
+    echo(f"{name}: {found}, same node in {trained.agreement:.1%} of decisions", err=True)
+    echo(str(file))
+
+
+def _report(name: str, report: Callable[[str, int], None]) -> Callable[[Progress], None]:
+    """Shows how far the training is and how long it will still take."""
+    began: list[tuple[float, int]] = []
+
+    def progressed(at: Progress) -> None:
+        now = time.monotonic()
+        began.append((now, at.update))
+        first, done = began[min(1, len(began) - 1)]
+        each = (now - first) / max(at.update - done, 1)
+        left = _time((at.updates - at.update) * each) if len(began) > 2 else "?"
+        reward = next((value for tag, value in at.figures.items() if tag.endswith("/reward")), 0.0)
+        best = "" if at.best == -float("inf") else f", best {at.best:+.4f} against the heuristic"
+        line = f"{name}: {at.phase}, {left} left, reward {reward:.3f}{best}"
+        report(line, at.update)
+        if not sys.stderr.isatty() and (at.update % EVERY == 0 or at.update == at.updates):
+            print(f"{at.update}/{at.updates} {line}", file=sys.stderr, flush=True)
+
+    return progressed
+
+
+def _time(seconds: float) -> str:
+    """
+    >>> _time(75), _time(9)
+    ('1m15s', '9s')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}m{rest:02d}s" if minutes else f"{rest}s"

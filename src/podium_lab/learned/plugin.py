@@ -19,7 +19,7 @@ Surprise: the device that a share gets is the one the score was best with, so Gp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -38,18 +38,18 @@ from podium.framework import (
     Scores,
     Status,
 )
-from podium.framework.plugin_extras import PluginMetric
+from podium.framework.plugin_extras import MetricKind, PluginMetric
 from podium.framework.protocols import ModelAnswer
 from podium.kube import Pod
 from podium_lab.learned.args import COUNTED, LearnedScoreArgs
 from podium_lab.learned.idle_gpu import IdleGpu
-from podium_lab.learned.learned_metrics import learned_metrics
 from podium_lab.learned.linear import NOT_FEASIBLE
 from podium_lab.learned.onnx_file import OnnxScore
 from podium_lab.learned.policy_file import PolicyError, PolicyFile, path_of, read_policy
 from podium_lab.learned.row_scores import FEW_ROWS, NameRanks, OutsideError, RequestScores, RowScores
 from podium_lab.learned.seen_pods import SeenPods, read_classes
 from podium_lab.model_decisions import ASKED, ModelDecisions, ModelTrialSettings
+from podium_lab.model_metrics import decision_metrics
 from podium_plugins.gpu.devices import GpuDevices, request_of
 from podium_plugins.gpu.knowledge import Prices, constrained_demand, price
 from podium_plugins.gpu.request import NO_GPU, GpuRequest
@@ -378,3 +378,19 @@ def _given(args: LearnedScoreArgs) -> Iterable[Any] | None:
     if isinstance(args.knowledge, str):
         return None if args.knowledge == COUNTED else read_classes(args.knowledge)
     return args.knowledge
+
+
+def learned_metrics(plugin: LearnedScore) -> Iterator[PluginMetric]:
+    yield from decision_metrics("podium_learned", plugin.name, plugin.decisions)
+    yield PluginMetric(
+        MetricKind.GAUGE,
+        "podium_learned_drift",
+        "The distance, 0 to 1, of the pods seen from those of the training.",
+        lambda: plugin.drift,
+    )
+    yield PluginMetric(
+        MetricKind.GAUGE,
+        "podium_learned_unknown_models",
+        "GPU models of nodes that the training had not.",
+        lambda: plugin.unknown_models,
+    )

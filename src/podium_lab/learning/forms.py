@@ -89,9 +89,9 @@ FORMS = {
     "S2": ScoreForm(
         ("st8", "st12", "st16", "surplus", "vfill", "ufill", "R1", "price"), False, GUESSES, ("static",), 31, 24
     ),
-    "A": ScoreForm(_ALL, False, GUESSES, ("static",), 36, 32),
-    "Bn": ScoreForm(_ALL, True, GUESSES, ("static",), 120, 48),
-    "B": ScoreForm(_RANKED, True, GUESSES, ("static",), 120, 48),
+    "A": ScoreForm(_ALL, False, GUESSES, ("static",), 60, 32),
+    "Bn": ScoreForm(_ALL, True, GUESSES, ("static",), 250, 64),
+    "B": ScoreForm(_RANKED, True, GUESSES, ("static",), 250, 64),
     "C": ScoreForm(_CHURN, False, PACKING, ("churn",), 36, 32),
     "J": ScoreForm(_CHURN, False, PACKING, ("static", "churn"), 38, 32),
     "JB": ScoreForm(_ALL, True, PACKING, ("static", "churn"), 50, 80, 0.06),

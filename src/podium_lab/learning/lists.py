@@ -2,8 +2,10 @@
 
 Static: all pods shuffled, then clones, up to a demand of 130 % (see `traces/openb.py`), on nodes in an order
 drawn from the seed: pod by pod what `podium simulate` submits. Mixes: lists drawn from a list with other shares of pods
-without GPU (up to most of the pods), of sharing ones and of those with several GPUs, and fewer models named; they keep a
-policy from fitting a few lists.
+without GPU (up to most of the pods), of sharing ones and of those with several GPUs, and fewer models named; they keep
+a policy from fitting a few lists.
+
+Makes inputs of units of the lists that learning reads, and a folder of them where a unit runs.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from podium_lab.simulator.distributions import generator
 from podium_lab.simulator.nodes import openb_nodes
 from podium_lab.simulator.pods import PodTemplate
 from podium_lab.simulator.traces.openb import OpenbPod, read_list, submitted
+from podium_lab.units.inputs import UnitInputs
+from podium_lab.units.store import UnitStore
 from podium_plugins.gpu.request import COUNT, MODEL, WHOLE, GpuRequest, read_request
 
 NODE_LIST = "openb_node_list_gpu_node.csv"
@@ -157,3 +161,32 @@ def _renamed(pod: OpenbPod, name: str, *, models: bool) -> OpenbPod:
             template=PodTemplate(pod.template.spec, annotations=annotations)
         )
     return plain._replace(name=name)
+
+
+NODES, LIST = "nodes", "list:"
+"""Names of inputs: the node list, and each pod list as it was typed."""
+
+
+def put_lists(data: Path, names: Iterable[str], store: UnitStore) -> dict[str, str]:
+    """Put the node list and some pod lists into a store; their hashes by the names of inputs."""
+    found = {NODES: store.put_input(nodes_path(data).read_bytes())}
+    for name in names:
+        digest = store.put_input(find_list(name, data).path.read_bytes())
+        found[LIST + list_name(name, digest)] = digest
+    return found
+
+
+def list_name(name: str, digest: str) -> str:
+    """What a unit calls a list: its name, or for a path what it holds, so that no result depends on where it lies.
+
+    >>> list_name("default", "3fa9" * 16), list_name("mine/pods.csv", "3fa9" * 16)
+    ('default', '3fa93fa93fa93fa9')
+    """
+    return digest[:16] if "/" in name or name.endswith(".csv") else name
+
+
+def lists_folder(inputs: UnitInputs, digests: dict[str, str]) -> Path:
+    """A folder that has the lists under the names that `find_list` knows."""
+    lists = {name.removeprefix(LIST): digest for name, digest in digests.items() if name.startswith(LIST)}
+    files = {f"openb_pod_list_{name}.csv": digest for name, digest in lists.items()}
+    return inputs.folder({NODE_LIST: digests[NODES], **files})

@@ -11,15 +11,13 @@ import numpy as np
 
 from podium_lab.learning.cma_es import candidates
 from podium_lab.learning.kernel_state import Floats
-from podium_lab.learning.list_inputs import list_name, lists_folder, put_lists
+from podium_lab.learning.lists import list_name, lists_folder, put_lists
 from podium_lab.learning.train import SavedSearch, Training, WeightsTrial, begun, try_out
-from podium_lab.units.errors import DamagedError, UnitError
 from podium_lab.units.estimate import UnitEstimate, estimate_units
 from podium_lab.units.inputs import UnitInputs
 from podium_lab.units.run import EngineOptions, UnitPart, UnitRunner
 from podium_lab.units.store import UnitStore
-from podium_lab.units.timer import seconds_now
-from podium_lab.units.unit import Unit, code_version
+from podium_lab.units.unit import DamagedError, Unit, UnitError, code_version, seconds_now
 from podium_lab.units.work import perform
 
 SETTINGS = "settings"

@@ -13,7 +13,7 @@ from podium.config.field import FieldError, FieldPath
 from podium.load.settings import SourceSettings, Tls
 from podium_lab.model_decisions import ModelTrialSettings, mode_errors, share_errors
 from podium_lab.models.heuristics import OBJECTIVES, Objective
-from podium_lab.models.node_metrics import METRIC_QUERIES
+from podium_lab.models.node_arrays import METRIC_QUERIES
 
 Protocol = Literal["open-inference", "podium", "suggestions"]
 USUAL_DEADLINE: Final = Duration(50 * SECOND // 1000)

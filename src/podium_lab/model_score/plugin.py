@@ -10,37 +10,109 @@ requests alone, and at the worst all nodes get 50. `model_decisions` counts why.
 
 Real time is measured, not the scheduler's: in a simulation virtual time stands still, and a run in which a deadline
 passed says that it can't be repeated (`not_reproducible`).
+
+A model's numbers become whole scores without changing which nodes are best: the best node gets 100, the worst 0, those
+between lie on the line between them; where all are equal, all get 50. A node that isn't a best one stays below 100. A
+file in this process is read again when it was replaced.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import suppress
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podium.cluster import Nodes
 from podium.framework import MAX_SCORE, Cycle, DependsOn, Handle, Plugin, Resource, Scores, Status
-from podium.framework.plugin_extras import PluginMetric
+from podium.framework.plugin_extras import MetricKind, PluginMetric
 from podium.framework.protocols import ModelAnswer
 from podium.kube import Pod
 from podium_lab.model_decisions import ASKED, ModelDecisions
+from podium_lab.model_metrics import decision_metrics
 from podium_lab.model_score.args import ModelScoreArgs
 from podium_lab.model_score.channel import ServerAccess
-from podium_lab.model_score.in_process import FileModel
-from podium_lab.model_score.model_score_metrics import model_score_metrics
 from podium_lab.model_score.open_inference import OpenInferenceModel
 from podium_lab.model_score.outcomes import DecisionFates, Outcomes
 from podium_lab.model_score.podium_protocol import PodiumModel
-from podium_lab.model_score.question import ModelError, ModelQuestion, ScoringModel
+from podium_lab.model_score.question import ModelError, ModelNumbers, ModelQuestion, ScoringModel, checked_numbers
 from podium_lab.model_score.suggestions import SuggestionsModel
-from podium_lab.models.calibration import NEUTRAL, calibrated
 from podium_lab.models.features import feature_arrays
 from podium_lab.models.heuristics import HEURISTICS, least_allocated
-from podium_lab.models.node_arrays import NodeArrays, Situation
-from podium_lab.models.node_metrics import metric_series
+from podium_lab.models.node_arrays import NodeArrays, Situation, metric_series
+from podium_lab.models.scorer_file import OnnxScorer, ScorerFileError
+
+
+class FileModel:
+    """A scorer file; `warn` is called where something about it couldn't be checked."""
+
+    def __init__(self, path: str, most_outside: float, warn: Callable[[str], None]) -> None:
+        self.name = path
+        self._path = Path(path)
+        self._most_outside = most_outside
+        self._warn = warn
+        self._stamp: Hashable = None
+        self._scorer: OnnxScorer | None = None
+        self._problem: ScorerFileError | None = None
+
+    def prepare(self) -> None:
+        """Read the file, if it's another one than before."""
+        try:
+            found = self._path.stat()
+            stamp: Hashable = (found.st_mtime_ns, found.st_size, found.st_ino)
+        except OSError:
+            stamp = "missing"
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self._scorer, self._problem = OnnxScorer(self._path), None
+        except ScorerFileError as error:
+            self._scorer, self._problem = None, error
+            return
+        if self._scorer.warning:
+            self._warn(self._scorer.warning)
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+    def ask(self, question: ModelQuestion, _deadline: float) -> ModelNumbers:
+        self.prepare()
+        if self._scorer is None:
+            assert self._problem is not None
+            raise ModelError(self._problem.reason, str(self._problem))
+        features = question.features()
+        outside = self._scorer.share_outside(features)
+        if outside > self._most_outside:
+            raise ModelError("ood", f"{outside:.0%} of the features are far from those that {self.name} was trained on")
+        return ModelNumbers(checked_numbers(self._scorer.scores(features), len(question.names), self.name))
+
+
+NEUTRAL = 50
+
+
+def calibrated(raw: NDArray[np.floating]) -> Scores:
+    """Scores of finite numbers.
+
+    >>> calibrated(np.array([3.0, 1.0, 2.999])).tolist(), calibrated(np.array([7.0, 7.0])).tolist()
+    ([100, 0, 99], [50, 50])
+    """
+    if not len(raw):
+        return np.zeros(0, dtype=np.int64)
+    numbers = raw.astype(np.float64) / 2  # halved: the difference of two large numbers may be too large for a number
+    low, high = float(numbers.min()), float(numbers.max())
+    if low == high:
+        return np.full(len(raw), NEUTRAL, dtype=np.int64)
+    width = high - low
+    shares = (numbers - low) / width if width > 1e-300 else (numbers > low).astype(np.float64)
+    scores: Scores = np.rint(MAX_SCORE * shares).astype(np.int64)
+    scores[(scores == MAX_SCORE) & (numbers < high)] = MAX_SCORE - 1
+    return scores
+
 
 NAME = "ModelScore"
 
@@ -224,3 +296,28 @@ def heuristic_scores(heuristic: Any, situation: Situation) -> Scores:
 
 
 __all__ = ["NAME", "ModelScore", "heuristic_scores"]
+
+
+if TYPE_CHECKING:
+    from podium_lab.model_score.plugin import ModelScore
+
+
+def model_score_metrics(plugin: ModelScore) -> Iterator[PluginMetric]:
+    yield from decision_metrics("podium_model", plugin.name, plugin.decisions)
+    outcomes = plugin.outcomes
+    yield PluginMetric(
+        MetricKind.COUNTER,
+        "podium_model_outcomes_total",
+        "Outcomes of decisions for the agent: sent, or dropped because too many waited.",
+        lambda: {
+            ("sent",): 0.0 if outcomes is None else outcomes.sent,
+            ("dropped",): 0.0 if outcomes is None else outcomes.dropped,
+        },
+        ("outcome",),
+    )
+    yield PluginMetric(
+        MetricKind.GAUGE,
+        "podium_model_outcomes_waiting",
+        "Outcomes of decisions that are still to be sent to the agent.",
+        lambda: 0.0 if outcomes is None else outcomes.waiting,
+    )

@@ -8,7 +8,7 @@ import numpy as np
 from podium_lab.simulator.figures import COLUMNS
 from podium_lab.simulator.pod_classes import CLASS_FIGURES, ClassResult
 from podium_lab.simulator.run import RunResult
-from podium_lab.units.errors import DamagedError
+from podium_lab.units.unit import DamagedError
 
 
 class RunPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

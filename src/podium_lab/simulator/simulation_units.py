@@ -31,10 +31,9 @@ from podium_lab.simulator.scenario_files import (
     scenario_files,
     with_paths,
 )
-from podium_lab.units.errors import DamagedError
 from podium_lab.units.inputs import UnitInputs
 from podium_lab.units.store import UnitStore
-from podium_lab.units.unit import Unit, code_version, content_hash
+from podium_lab.units.unit import DamagedError, Unit, code_version, content_hash
 
 SETTINGS, FILE, FOLDER, PLUGIN, ARGUMENT = "settings", "file:", "folder:", "plugin:", "argument:"
 """Names of inputs: the scenario as plain values, the files and folders it names, plugins of the command line, and files

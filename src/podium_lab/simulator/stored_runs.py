@@ -8,9 +8,8 @@ from typing import overload
 
 from podium_lab.simulator.run import RunResult
 from podium_lab.simulator.simulation_units import run_in
-from podium_lab.units.errors import DamagedError, StoreError
 from podium_lab.units.store import UnitStore, result_name
-from podium_lab.units.unit import Unit
+from podium_lab.units.unit import DamagedError, StoreError, Unit
 
 MOST_BYTES = 128 << 20
 """Bytes of runs in memory at a time, estimated from what was stored."""

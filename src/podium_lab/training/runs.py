@@ -1,6 +1,14 @@
 """Trains from settings to an ONNX file: cloning, then PPO or DQN, with the best weights of the validation kept.
 
 Stopped, the same settings go on from the last checkpoint, and come to the same file as if nothing had happened.
+
+Keeps a training's state in a file, so that one that was stopped goes on as if it had not been.
+
+The file is an .npz of all arrays, under numbers, with the digest of the settings; another training's is refused.
+
+Judges weights on validation episodes in the batched environment, to keep the best ones.
+
+Every episode is played once to its end, always with the best-scored node.
 """
 
 from __future__ import annotations
@@ -8,25 +16,112 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+from zipfile import BadZipFile
 
 import numpy as np
 
+from podium_lab.environments import dynamics
+from podium_lab.environments.dynamics import ClusterBatch
 from podium_lab.learning.extra import LearningError, needed
 from podium_lab.models.heuristics import HEURISTICS
 from podium_lab.models.scorer_file import ScorerOrigin, onnx_of
-from podium_lab.models.set_scorer import Weights
+from podium_lab.models.set_scorer import Weights, forward
 from podium_lab.simulator.reading import LoadedScenario
 from podium_lab.training import dqn, ppo
-from podium_lab.training.checkpoints import restore, save
 from podium_lab.training.cloning import clone
 from podium_lab.training.event_file import EventFile
-from podium_lab.training.learner import begin, make_world
+from podium_lab.training.learner import TIE, TrainingScene, begin, make_world
 from podium_lab.training.settings import TrainingSettings
-from podium_lab.training.validation import judge_of
 
 jax = needed("jax", "train")
+jnp = jax.numpy
+
+
+class ValidationFigures(NamedTuple):
+    """What came of the validation episodes."""
+
+    rewards: Any
+    """float32[episodes]: the mean reward of a pod."""
+    agreement: Any
+    """The share of decisions that were among the best of the teacher, the heuristic that was learned first."""
+
+
+def judge_of(world: TrainingScene) -> Callable[..., ValidationFigures]:
+    """Plays the validation episodes by weights, compared with a teacher, or by the heuristic of an objective."""
+    tables, game = world.validation, world.game
+    number, longest = tables.at.shape
+    heuristics = [partial(dynamics.heuristic_scores, game, tables, objective=each) for each in HEURISTICS]
+
+    def played(weights: Weights | None, which: Any) -> ValidationFigures:
+        clusters = dynamics.begin(game, tables, jnp.arange(number))
+
+        def one(carry: Any, _: Any) -> Any:
+            clusters, playing = carry
+            heuristic = jax.lax.switch(which, heuristics, clusters)
+            action = heuristic.argmax(axis=-1) if weights is None else _best(world, weights, clusters)
+            chosen = jnp.take_along_axis(heuristic, action[:, None], axis=-1)[:, 0]
+            agrees = (chosen >= heuristic.max(axis=-1) - TIE) & clusters.mask.any(axis=-1)
+            fits = clusters.mask.any(axis=-1) & playing
+            clusters, outcome = dynamics.step(game, tables, clusters, action)
+            reward = jnp.where(playing, outcome.reward, 0.0)
+            return (clusters, playing & ~outcome.over), (reward, agrees & playing, fits)
+
+        playing = jnp.ones(number, dtype=jnp.bool_)
+        _, (rewards, agrees, fits) = jax.lax.scan(one, (clusters, playing), None, length=longest)
+        return ValidationFigures(rewards.sum(axis=0) / tables.pods, agrees.sum() / jnp.maximum(fits.sum(), 1))
+
+    by_weights, by_heuristic = jax.jit(played), jax.jit(lambda which: played(None, which))
+
+    def judge(policy: Weights | str, teacher: str = "") -> ValidationFigures:
+        names = list(HEURISTICS)
+        if isinstance(policy, str):
+            found: ValidationFigures = by_heuristic(names.index(policy))
+        else:
+            found = by_weights(policy, names.index(teacher or world.teacher))
+        return found
+
+    return judge
+
+
+def _best(world: TrainingScene, weights: Weights, clusters: ClusterBatch) -> Any:
+    return forward(jnp, weights, dynamics.observe(world.game, world.validation, clusters))[0].argmax(axis=-1)
+
+
+T = TypeVar("T")
+
+
+def save(path: Path, digest: str, state: Any, beside: dict[str, Any]) -> None:
+    """Write arrays of any nested record, and plain values beside them."""
+    leaves = jax.tree.leaves(state)
+    arrays = {str(number): np.asarray(leaf) for number, leaf in enumerate(leaves)}
+    partial = path.with_suffix(".partial")
+    with partial.open("wb") as file:
+        np.savez(file, about=np.array(json.dumps({"digest": digest, **beside})), **arrays)  # type: ignore[arg-type]
+    partial.replace(path)
+
+
+def restore(path: Path, digest: str, like: T) -> tuple[T, dict[str, Any]] | None:
+    """The state of a training with these settings, shaped like the given one; None where there is no file."""
+    if not path.exists():
+        return None
+    leaves, structure = jax.tree.flatten(like)
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            about: dict[str, Any] = json.loads(str(found["about"]))
+            arrays = [found[str(number)] for number in range(len(found.files) - 1)]
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        raise LearningError(f"{path}: is no checkpoint of podium train; write another --out, or remove it") from None
+    fits = len(arrays) == len(leaves) and all(
+        mine.shape == np.shape(own) and mine.dtype == own.dtype for mine, own in zip(arrays, leaves, strict=True)
+    )
+    if about.get("digest") != digest or not fits:
+        problem = "belongs to a training with other settings; write another --out, or remove it"
+        raise LearningError(f"{path}: {problem}")
+    return jax.tree.unflatten(structure, map(jax.numpy.asarray, arrays)), about
+
 
 SAVED_EVERY = 60.0
 """Seconds between checkpoints; what comes out doesn't depend on it."""

@@ -7,8 +7,7 @@
 Start reading with `run.py`.
 """
 
-from podium_lab.units.errors import StoreError, UnitError
 from podium_lab.units.store import UnitStore, open_store
-from podium_lab.units.unit import Unit, code_version
+from podium_lab.units.unit import StoreError, Unit, UnitError, code_version
 
 __all__ = ["StoreError", "Unit", "UnitError", "UnitStore", "code_version", "open_store"]

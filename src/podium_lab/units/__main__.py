@@ -13,10 +13,9 @@ import signal
 import sys
 
 from podium.errors import UserError
-from podium_lab.units.errors import DamagedError
 from podium_lab.units.inputs import inputs_of_store
 from podium_lab.units.store import UnitStore, open_store
-from podium_lab.units.unit import Unit
+from podium_lab.units.unit import DamagedError, Unit
 from podium_lab.units.work import perform
 
 

@@ -12,9 +12,7 @@ from collections.abc import Generator, Sequence
 from statistics import median
 from typing import NamedTuple, Protocol
 
-from podium_lab.units.errors import UnitError
-from podium_lab.units.timer import seconds_now
-from podium_lab.units.unit import Unit
+from podium_lab.units.unit import Unit, UnitError, seconds_now
 from podium_lab.units.work import UnitOutcome, error_of
 
 TRIES = 5

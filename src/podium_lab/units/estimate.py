@@ -9,8 +9,7 @@ from podium_lab.units.inputs import inputs_of_store
 from podium_lab.units.progress import duration_words
 from podium_lab.units.run import UnitPart
 from podium_lab.units.store import UnitStore
-from podium_lab.units.timer import seconds_now
-from podium_lab.units.unit import Unit
+from podium_lab.units.unit import Unit, seconds_now
 from podium_lab.units.work import perform
 
 

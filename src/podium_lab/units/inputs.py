@@ -8,10 +8,9 @@ import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from podium_lab.units.errors import StoreError
 from podium_lab.units.places import FolderPlace
 from podium_lab.units.store import UnitStore
-from podium_lab.units.unit import content_hash
+from podium_lab.units.unit import StoreError, content_hash
 
 
 class UnitInputs:

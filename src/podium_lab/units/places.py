@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from podium.framework.clock import SystemClock
-from podium_lab.units.errors import StoreError
+from podium_lab.units.unit import StoreError
 
 PARTIAL = ".partial"
 OLD = 86_400.0

@@ -17,10 +17,9 @@ from typing import Any
 import msgspec
 
 from podium_lab.units.dispatch import Done
-from podium_lab.units.errors import StoreError
 from podium_lab.units.inputs import inputs_of_store
 from podium_lab.units.store import open_store
-from podium_lab.units.unit import Unit
+from podium_lab.units.unit import StoreError, Unit
 from podium_lab.units.work import Failure, UnitOutcome, attempt, failure_of
 
 PRELOADED = ["podium_lab.simulator.simulation_units"]

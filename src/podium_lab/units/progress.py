@@ -9,8 +9,7 @@ from typing import Any, Self, TextIO
 import msgspec
 
 from podium_lab.units.run import Tally
-from podium_lab.units.timer import seconds_now
-from podium_lab.units.unit import Unit
+from podium_lab.units.unit import Unit, seconds_now
 
 EVERY = 5.0
 """Seconds between two JSON lines."""

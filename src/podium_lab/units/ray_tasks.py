@@ -14,10 +14,9 @@ from typing import Any
 import msgspec
 
 from podium_lab.units.dispatch import Done
-from podium_lab.units.errors import UnitError
 from podium_lab.units.inputs import UnitInputs, inputs_of_contents
 from podium_lab.units.store import UnitStore
-from podium_lab.units.unit import PACKAGES, Unit, package_folder
+from podium_lab.units.unit import PACKAGES, Unit, UnitError, package_folder
 from podium_lab.units.work import Failure, UnitOutcome, attempt
 
 AHEAD = 2

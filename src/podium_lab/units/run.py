@@ -15,11 +15,10 @@ from typing import NamedTuple, Self
 import msgspec
 
 from podium_lab.units.dispatch import Workers, dispatch
-from podium_lab.units.errors import UnitError
 from podium_lab.units.inputs import inputs_of_store
 from podium_lab.units.processes import LocalWorkers
 from podium_lab.units.store import UnitPlan, UnitStore, Verify
-from podium_lab.units.unit import Unit
+from podium_lab.units.unit import Unit, UnitError
 from podium_lab.units.work import perform
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from podium.framework.clock import SystemClock
-from podium_lab.units.errors import StoreError
 from podium_lab.units.places import FolderPlace
 from podium_lab.units.store import UnitPlan, UnitStore, open_store
+from podium_lab.units.unit import StoreError
 
 RECENT = 600.0
 """Seconds over which the rate is taken."""

@@ -5,6 +5,11 @@
     results/<2 digits>/<hash>    what came of a unit (see result_file.py)
 
 Whatever is read is verified. Content that is not what its name says is reported, removed, and made again.
+
+Writes and verifies result files: the payload of a unit beside what says whose it is.
+
+A file is MessagePack: the unit, the payload, and the payload's SHA-256. A file that is cut off, changed, or the result
+of another unit does not count.
 """
 
 from __future__ import annotations
@@ -15,10 +20,40 @@ from typing import NamedTuple
 
 import msgspec
 
-from podium_lab.units.errors import DamagedError, StoreError
 from podium_lab.units.places import FolderPlace, Place, open_place
-from podium_lab.units.result_file import encode_result, verified_payload
-from podium_lab.units.unit import Unit, content_hash
+from podium_lab.units.unit import DamagedError, StoreError, Unit, content_hash
+
+
+class ResultFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of a result file."""
+
+    unit: Unit
+    sha256: str
+    payload: bytes
+
+
+def encode_result(unit: Unit, payload: bytes) -> bytes:
+    return msgspec.msgpack.encode(ResultFile(unit, content_hash(payload), payload), order="sorted")
+
+
+def verified_payload(content: bytes, unit: Unit) -> bytes:
+    """The payload of a unit; raises DamagedError where the content is no such thing."""
+    try:
+        found = _DECODER.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        why = "is cut off" if "truncated" in str(error) else "is no result of a unit"
+        raise DamagedError(why) from None
+    if found.unit != unit:
+        if found.unit.version != unit.version:
+            raise DamagedError(f"was made by Podium {found.unit.version}, not {unit.version}")
+        raise DamagedError(f"is the result of another unit ({found.unit.label})")
+    if content_hash(found.payload) != found.sha256 or content != encode_result(unit, found.payload):
+        raise DamagedError("was changed after it was written")
+    return found.payload
+
+
+_DECODER = msgspec.msgpack.Decoder(ResultFile)
+
 
 READERS = 16
 """Requests to an object store at a time."""

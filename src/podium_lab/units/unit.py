@@ -10,10 +10,25 @@ import hashlib
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from time import monotonic
 
 import msgspec
 
+from podium.errors import UserError
 from podium.packages import version
+
+
+class UnitError(UserError):
+    """A unit cannot be run, or not with these options."""
+
+
+class StoreError(UserError):
+    """The store cannot be read or written."""
+
+
+class DamagedError(Exception):
+    """Content of a store that is not what its name says; the text says why."""
+
 
 PACKAGES = ("kubecel", "podium", "podium_plugins", "podium_lab")
 """The packages whose code may change a result."""
@@ -86,3 +101,8 @@ def package_folder(package: str) -> Path:
     spec = find_spec(package)
     assert spec is not None, "our packages are installed together"
     return Path(spec.origin or "").parent
+
+
+def seconds_now() -> float:
+    """Seconds of a clock that never goes back: how long work takes. No result depends on it."""
+    return monotonic()

@@ -14,13 +14,12 @@ import msgspec
 
 from podium.errors import UserError
 from podium.packages import load
-from podium_lab.units.errors import UnitError
 from podium_lab.units.inputs import UnitInputs
-from podium_lab.units.unit import Unit, code_hash, is_for_this_code
+from podium_lab.units.unit import Unit, UnitError, code_hash, is_for_this_code
 
 WORK = {
     "simulate": "podium_lab.simulator.simulation_units:run_unit",
-    "evaluate": "podium_lab.learning.evaluation_units:run_unit",
+    "evaluate": "podium_lab.learning.evaluation:run_unit",
     "train": "podium_lab.learning.training_units:run_unit",
 }
 """What can be run: a function that takes a unit and its inputs, and returns the payload."""

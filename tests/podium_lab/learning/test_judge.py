@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("numba")
 
-from podium_lab.learning import evaluation_units
+from podium_lab.learning import evaluation
 from podium_lab.learning.bound import bounds, most_gpu
 from podium_lab.learning.judge import Question, Row, answer, compare
 from podium_lab.learning.kernel import KernelRun, plan_of
@@ -140,7 +140,7 @@ def test_an_evaluation_that_was_stopped_goes_on(
             raise KeyboardInterrupt
         return answer(question)
 
-    monkeypatch.setattr(evaluation_units, "answer", stopped)
+    monkeypatch.setattr(evaluation, "answer", stopped)
     found = podium(*arguments, "--keep", str(kept))
     assert found.code == 1
     assert "the same command continues" in found.err

@@ -47,7 +47,8 @@ def _drawn(number: int = PODS, **weights: float) -> Callable[[list[Pod], np.rand
 
 
 def _a_third_of_the_models(pods: list[Pod], rng: np.random.Generator) -> list[Pod]:
-    return [pod if named else {**pod, "gpu_spec": ""} for pod, named in zip(pods, rng.random(len(pods)) < 1 / 3)]
+    named = rng.random(len(pods)) < 1 / 3
+    return [pod if keeps else {**pod, "gpu_spec": ""} for pod, keeps in zip(pods, named, strict=True)]
 
 
 def _larger(pods: list[Pod], _rng: np.random.Generator) -> list[Pod]:

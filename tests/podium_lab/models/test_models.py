@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium_lab.models.calibration import calibrated
+from podium_lab.model_score.plugin import calibrated
 from podium_lab.models.features import Features, feature_arrays
 from podium_lab.models.heuristics import HEURISTICS, OBJECTIVES, GpuArrays
 from podium_lab.models.schema import GLOBAL, LIMIT, NODE, POD, SCHEMA_HASH, F, G, P

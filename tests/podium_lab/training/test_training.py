@@ -23,8 +23,8 @@ from podium_lab.training import runs
 from podium_lab.training.learner import begin as begin_learner
 from podium_lab.training.learner import make_world, roll_out
 from podium_lab.training.ppo import optimiser_of
+from podium_lab.training.runs import judge_of
 from podium_lab.training.settings import TrainingSettings
-from podium_lab.training.validation import judge_of
 from tests.podium.cli.command import podium
 from tests.podium_lab.environments.random_scenarios import random_scenario
 

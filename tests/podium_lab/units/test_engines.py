@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from podium_lab.units.job_objects import RIGHTS
+from podium_lab.units.jobs import RIGHTS
 from podium_lab.units.store import open_store
 from tests.podium_lab.units.sweeps import LONG, command, finished, results, run_until, stored
 from tools.testbed import ControlPlane, TestbedUnavailable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from podium_lab.units.errors import UnitError
-from podium_lab.units.job_objects import job_of
+from podium_lab.units.jobs import job_of
 from podium_lab.units.run import JobOptions
+from podium_lab.units.unit import UnitError
 
 PLAN = "3f" * 32
 

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium_lab.units.errors import DamagedError, StoreError
-from podium_lab.units.result_file import encode_result, verified_payload
-from podium_lab.units.store import UnitPlan, open_store, result_name
-from podium_lab.units.unit import Unit, code_version
+from podium_lab.units.store import UnitPlan, encode_result, open_store, result_name, verified_payload
+from podium_lab.units.unit import DamagedError, StoreError, Unit, code_version
 
 ONE = Unit("simulate", "a", (1, 1), {"settings": "0" * 64}, code_version())
 texts = st.text(max_size=8)
