@@ -158,7 +158,8 @@ def train(
         options = flags.options()
         find_nodes(Path(data))
         names = tuple(find_lists(lists, Path(data)).values())
-        weights = None if start is None else tuple(map(tuple, read_policy(path_of(start)).matrix().tolist()))
+        begun = None if start is None else read_policy(path_of(start))
+        weights = None if begun is None else tuple(map(tuple, begun.matrix().tolist()))
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
         chosen = FORMS[form] if form in FORMS else NETWORKS[form]
@@ -178,15 +179,19 @@ def train(
             if saved is None:
                 echo(f"part {options.part} of {name} is done; part 1 writes the policy")
                 continue
-            command = (
-                f"podium train --form {form} --seeds {number} --lists {','.join(Path(each).name for each in names)}"
-            )
-            budget = f"{settings.generations} generations of {settings.population}"
-            provenance = {"command": command, "seeds": seeds_seen(settings), "budget": budget, "mixes": 16}
+            provenance = {
+                "command": _command(settings, start),
+                "seeds": seeds_seen(settings),
+                "budget": f"{settings.generations} generations of {settings.population}",
+                "search": number,
+            }
+            if begun is not None:
+                provenance["start"] = {"sha256": begun.sha256, **begun.provenance}
+                provenance["seeds"] = sorted(begun.seeds | set(seeds_seen(settings)))
+                provenance["start"].pop("seeds", None)
             linear, network = settings.scorer(found.result).weights, None
             if not isinstance(chosen, ScoreForm):
                 network = chosen.network(found.result, DIGITS)
-                provenance["start"] = start
             calibration = Calibration(OFFSET, SCALE)
             policy = make_policy(name, linear, calibration, Path(data), names, provenance, network=network)
             with writing(folder):
@@ -197,6 +202,17 @@ def train(
     except KeyboardInterrupt:
         echo("Stopped; the same command continues from the last whole generation.", err=True)
         raise typer.Exit(1) from None
+
+
+def _command(settings: Training, start: str | None) -> str:
+    """What makes the same file again, wherever lists and policies lie."""
+    words = ["podium train", f"--form {settings.form}", f"--seeds {settings.seed}"]
+    words.append(f"--lists {','.join(Path(each).name for each in settings.lists)}")
+    if start is not None:
+        words.append(f"--start {Path(start).name}")
+    words += [f"--mixes {settings.mixes}", f"--generations {settings.generations}"]
+    words += [f"--population {settings.population}", *([f"--sigma {settings.sigma:g}"] if settings.sigma else [])]
+    return " ".join(words)
 
 
 def _generation_report(name: str, report: Callable[[str, int], None]) -> Callable[[int, float, float], None]:
@@ -212,6 +228,7 @@ def _generation_report(name: str, report: Callable[[str, int], None]) -> Callabl
 
 
 if TYPE_CHECKING:
+    from podium_lab.learning.train import Training
     from podium_lab.training.runs import Progress
 
 EVERY = 8

@@ -18,7 +18,7 @@ COUNTED = "counted"
 
 class LearnedScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True, forbid_unknown_fields=True):
     policy: str = "fill"
-    """A policy that ships (fill, churn, both, readable, network), or the path of a policy file."""
+    """A policy that ships (fill, general, churn, both, readable, network), or the path of a policy file."""
     mode: str = "active"
     """off, shadow (the fallback decides, the model's scores are recorded), canary:0.1 (a tenth of the pods), active."""
     deadline: Duration = Duration(5 * SECOND // 1000)

@@ -30,6 +30,7 @@ API_VERSION = "podium/policy/v1"
 LARGEST = 16_000_000
 SHIPPED = {
     "fill": "clusters that are filled and stay full",
+    "general": "clusters that are filled by pods unlike those of the published lists",
     "churn": "clusters where pods come and go",
     "both": "one policy for both of these",
     "readable": "reading, and checking by hand",

@@ -80,13 +80,13 @@ def test_the_report_on_shadows_knows_the_log_of_learned_score(tmp_path: Path) ->
 @pytest.mark.parametrize("arguments", [("show", "nope"), ("verify", "nope"), ("export", "nope", "out.onnx")])
 def test_a_policy_that_is_not_there_is_answered_with_those_that_ship(arguments: tuple[str, ...]) -> None:
     ran = podium("policy", *arguments)
-    ships = "fill, churn, both, readable, network"
+    ships = "fill, general, churn, both, readable, network"
     said = f"nope: there is no such file, and no policy of that name; those that ship are {ships}"
     assert (ran.code, ran.out, ran.err) == (2, "", f"{said}\n")
 
 
 def test_the_policies_that_ship_are_listed() -> None:
-    names = ["fill", "churn", "both", "readable", "network"]
+    names = ["fill", "general", "churn", "both", "readable", "network"]
     table = podium("policy", "list").out.splitlines()
     assert [line.split()[0] for line in table[2:]] == names
     assert [each["name"] for each in json.loads(podium("policy", "list", "-o", "json").out)] == names
