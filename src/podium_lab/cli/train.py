@@ -186,9 +186,9 @@ def train(
                 "search": number,
             }
             if begun is not None:
-                provenance["start"] = {"sha256": begun.sha256, **begun.provenance}
+                before = {name: what for name, what in begun.provenance.items() if name != "seeds"}
+                provenance["start"] = {"sha256": begun.sha256, **before}
                 provenance["seeds"] = sorted(begun.seeds | set(seeds_seen(settings)))
-                provenance["start"].pop("seeds", None)
             linear, network = settings.scorer(found.result).weights, None
             if not isinstance(chosen, ScoreForm):
                 network = chosen.network(found.result, DIGITS)
