@@ -27,7 +27,8 @@ from podium.framework.handle import Driver
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Status, Waits
-from podium.kube import CustomObject, Node, Pod
+from podium.kube import CustomObject, Node, Pod, ResourceClaimTemplate
+from podium.kube.kinds_around_pods import RuntimeClass
 from podium.load.readings import LoadSource
 
 Undo = Callable[[], object]
@@ -53,6 +54,9 @@ class Sandbox:
         driver = Driver(clock=self.clock, writer=Unwritten(), rng=random.Random(0), load=load, on_failure=on_failure)
         self.engine = Scheduler(config, registry, driver, _NoListener(), parity=parity)
         self.served = frozenset(self.engine.profiles)
+        objects = list(objects)
+        self.templates = [each for each in objects if isinstance(each, RuntimeClass | ResourceClaimTemplate)]
+        """What only admission and controllers read: what pods and their claims are completed by."""
         fill_cluster(self.cluster, objects, None, set(self.served), self.engine.nominator)
         self.version = 0
         """Moves with every change."""
