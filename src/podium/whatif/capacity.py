@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from kubecel.quantity import MILLI, NANO, format_nano
 from podium.engine.decide import find_feasible
-from podium.engine.explain import Outcome
+from podium.engine.explain import Outcome, with_uid
 from podium.engine.unblock import Remedy, remedies
 from podium.framework.cycle import Cycle
 from podium.framework.status import PluginError
@@ -154,7 +154,10 @@ class CapacityAnswer:
             stop=None
             if stop is None
             else StopRecord(
-                message=stop.message, reasons=refusal_records(stop), first=what_binds(stop), notes=stop.notes
+                message=stop.message,
+                reasons=refusal_records(stop),
+                first=QUOTA if self.reached == QUOTA else what_binds(stop),
+                notes=stop.notes,
             ),
             one_more=remedy_records(self.one_more),
         )
@@ -299,13 +302,14 @@ class ReplicaClaims:
                 name = f"{volume.name}-{pod.name}"
                 self._sandbox.set(replace(own, metadata=replace(own.metadata, name=name, uid=f"{pod.key}-{name}")))
                 volumes[volume.name] = replace(volume, persistent_volume_claim=ClaimVolume(claim_name=name))
-        pod = replace(pod, spec=replace(spec, volumes=tuple(volumes.values())))
-        made = with_claims_made([pod], self._known)
-        found = as_admitted(made[1:], self._known)
-        for each in found:
+        unseen = replace(
+            pod, metadata=replace(pod.metadata, uid=""), spec=replace(spec, volumes=tuple(volumes.values()))
+        )
+        made, *claims = with_claims_made([unseen], self._known)
+        for each in as_admitted(claims, self._known):
             self._sandbox.set(each)
-        assert isinstance(made[0], Pod)
-        return made[0]
+        assert isinstance(made, Pod)
+        return with_uid(made)
 
 
 def _own_claim(pod: Pod, volume: Volume) -> str:
@@ -346,7 +350,7 @@ def what_binds(stop: PodPlacement) -> str:
         return short.most_common(1)[0][0]
     if any(others.values()):
         return others.most_common(1)[0][0]
-    return next(iter(short or others), "quota" if stop.message else "")
+    return next(iter(short or others), "")
 
 
 _STANDING: Final = frozenset({"TaintToleration", "NodeUnschedulable", "NodeAffinity", "NodeName"})
