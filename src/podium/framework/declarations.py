@@ -19,7 +19,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from inspect import getattr_static, isfunction, iscoroutinefunction, signature
+from inspect import getattr_static, iscoroutinefunction, isfunction, signature
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
