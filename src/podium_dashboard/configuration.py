@@ -32,7 +32,9 @@ def configuration_answer(state: DashboardState) -> Callable[[SchedulerView], Con
         return ConfigurationAnswer(
             state=state,
             configuration=without_secrets(to_dict(view.config)),
-            profiles=[ProfilePoints(name=each.scheduler_name, points=list(_points(each))) for each in view.config.profiles],
+            profiles=[
+                ProfilePoints(name=each.scheduler_name, points=list(_points(each))) for each in view.config.profiles
+            ],
             feature_gates=sorted(map(str, view.config.gates)),
             times=list(_times(view)),
             failures={" ".join(where): number for where, number in view.failures.items()},

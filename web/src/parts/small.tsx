@@ -4,17 +4,18 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { PodEntry } from "../api";
 import type { Answer } from "../asking";
+import { snapshot } from "../cluster";
 import { amount, clock, percent, share } from "../format";
 import { nodeLink, podLink } from "../routing";
 
-/** The head of a view: what it is, the command with the same answer, and its JSON. */
+/** The head of a view: what it is, the command with the same answer once its source is known, and its JSON. */
 export function Head(props: { title: string; command?: string; json?: string; children?: ComponentChildren }) {
   return (
     <header class="head">
       <h1>{props.title}</h1>
       <div class="head-more">
         {props.children}
-        {props.command && <Copy text={props.command} />}
+        {props.command && snapshot.value && <Copy text={props.command} />}
         {props.json && (
           <a class="button quiet" href={`api/v1/${props.json}`} target="_blank" rel="noopener">
             JSON
