@@ -3,7 +3,8 @@
 The ports are open from the start, so that probes find them; questions about names are answered once the watch has
 listed everything, and until then with an error that says so. At the end the ports close and what is under way ends.
 
-The process builds its parts and keeps them working: watches, measures, learns. `build_process` is the only place where the parts are put together; each value is handed on once.
+The process builds its parts and keeps them working: watches, measures, learns. `build_process` is the only place where
+the parts are put together; each value is handed on once.
 """
 
 from __future__ import annotations
