@@ -186,9 +186,7 @@ async def serve_process(
         for client in allowed.clients:
             stack.push_async_exit(client)
     try:
-        port = await serve_dashboard(
-            DashboardSource(kind, look, (), control, where.host), where.port, stack, tls
-        )
+        port = await serve_dashboard(DashboardSource(kind, look, (), control, where.host), where.port, stack, tls)
     except DashboardUnservedError as error:
         raise ServingError(f"--dashboard: {error}") from None
     scheme = "http" if tls is None else "https"
