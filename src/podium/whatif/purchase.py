@@ -192,9 +192,8 @@ class _PurchaseSearch:
             for zone in self._zones(kind):
                 price = kind.price_in(zone, spot=self._rules.spot)
                 if price is None:
-                    where = f"{kind.where}: " if kind.where else ""
                     raise CatalogError(
-                        f"{where}type {kind.name} has no price; write price: 0.214, or leave it out with --only"
+                        f"{kind.place}type {kind.name} has no price; write price: 0.214, or leave it out with --only"
                     )
                 offers.append(self._offer(kind, zone, price))
         if not offers:
@@ -511,13 +510,17 @@ class _PurchaseSearch:
         return result
 
     def _runner_up(self, cover: Cover, best: Combination) -> tuple[dict[str, int], float] | None:
-        """The next combination that holds, leaving out the best one with nodes added."""
+        """The next combination of types that holds, leaving out the best one with nodes added."""
         offers = self._all
         known = [(sum(offers[i].price for i in key), key) for key, (holds, _) in self._tried.items() if holds]
-        others = [each for each in known if each[1] != best[0] and not Counter(best[0]) <= Counter(each[1])]
+
+        def names_of(key: Sequence[int]) -> Counter[str]:
+            return Counter(offers[index].name for index in key)
+
+        others = [each for each in known if not names_of(each[1]) >= names_of(best[0])]
         looked = 0
         for price, key in self._combinations() if len(best[0]) <= FEW_NODES else ():
-            if price < best[1] or key == best[0] or Counter(best[0]) <= Counter(key):
+            if price < best[1] or names_of(key) >= names_of(best[0]):
                 continue
             looked += 1
             if looked > EXTRA or self._clock() > self._end or (others and price >= min(others)[0]):
@@ -528,7 +531,7 @@ class _PurchaseSearch:
         if not others:
             return None
         price, key = min(others)
-        return dict(Counter(offers[index].name for index in key)), round(price, 6)
+        return dict(names_of(key)), round(price, 6)
 
     def _combinations(self) -> Iterator[tuple[float, tuple[int, ...]]]:
         """All multisets of offers with their prices, the cheapest first."""
