@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from math import comb
 from typing import Final
 
 import numpy as np
@@ -44,7 +45,8 @@ RELATIONAL: Final = frozenset({"PodTopologySpread", "InterPodAffinity"})
 SECONDS: Final = 10.0
 FEW_PODS: Final = 60
 FEW_NODES: Final = 6
-"""Combinations of more nodes are too many to be tried one by one."""
+FEW_COMBINATIONS: Final = 20_000
+"""Combinations of more nodes are too many to be tried one by one, unless there are few types."""
 UNUSED: Final = (0.25, 0.5, 1.0, 2.0)
 """What nodes may leave unused, in pods of the mean size."""
 STARTS: Final = 8
@@ -487,7 +489,7 @@ class _PurchaseSearch:
     ) -> Purchase:
         """Combinations in the order of their prices, until one holds; where there are too many, the best one known."""
         least = bound.price
-        if best is None or len(best[0]) <= FEW_NODES:
+        if best is None or self._countable(best[0]):
             for price, key in self._combinations():
                 if best is not None and price >= best[1] - 1e-9:
                     least = best[1]
@@ -509,6 +511,10 @@ class _PurchaseSearch:
         result.runner_up = runner_up
         return result
 
+    def _countable(self, key: Sequence[int]) -> bool:
+        """Whether combinations of so many nodes are few enough to be tried one by one."""
+        return len(key) <= FEW_NODES or comb(len(key) + len(self._all), len(self._all)) <= FEW_COMBINATIONS
+
     def _runner_up(self, cover: Cover, best: Combination) -> tuple[dict[str, int], float] | None:
         """The next combination of types that holds, leaving out the best one with nodes added."""
         offers = self._all
@@ -519,7 +525,7 @@ class _PurchaseSearch:
 
         others = [each for each in known if not names_of(each[1]) >= names_of(best[0])]
         looked = 0
-        for price, key in self._combinations() if len(best[0]) <= FEW_NODES else ():
+        for price, key in self._combinations() if self._countable(best[0]) else ():
             if price < best[1] or names_of(key) >= names_of(best[0]):
                 continue
             looked += 1

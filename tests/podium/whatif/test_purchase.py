@@ -232,7 +232,7 @@ def test_for_many_pods_few_large_nodes_are_bought_where_small_ones_would_leave_m
 
 
 def test_the_runner_up_has_other_types() -> None:
-    catalog = read_catalog([("types: [{name: a, price: 1, allocatable: {cpu: 4, memory: 8Gi}, zones: [x, y]}]", "c")])
+    catalog = read_catalog([("types: [{name: a, price: 1, allocatable: {cpu: 4, memory: 8Gi}, zones: [za, zb]}]", "c")])
     near: dict[str, Any] = {"preferredDuringSchedulingIgnoredDuringExecution": []}
     pod = make_pod("p", requests={"cpu": "2"}, spec={"affinity": {"nodeAffinity": near}})
     bought = purchase(Sandbox([], CONFIG, REGISTRY), catalog, [pod])
