@@ -1,4 +1,4 @@
-"""PodGroups of scheduling.k8s.io are scheduled as kube-scheduler does with its gates on."""
+"""PodGroups of scheduling.k8s.io are scheduled as kube-scheduler 1.36 does with its gates on."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ import pytest
 
 from podium.config.feature_gates import Gate
 from podium.framework import Cycle, Plugin, Status
+from podium.kube.versions import find_rules
 from tests.podium.framework.runtimes import answering
+from tools.kit import pod_group_worlds
 from tools.kit.builders import make_node, make_pod
-from tools.kit.pod_group_worlds import (
-    ALL_GATES,
-    GANGS,
-    PREEMPTION,
-    TOPOLOGY,
-    PodGroupWorld,
-    group_member,
-    group_members,
-    pod_group,
-)
+from tools.kit.pod_group_worlds import ALL_GATES, GANGS, PREEMPTION, TOPOLOGY, group_member, group_members, pod_group
+
+RULES = find_rules("1.36").rules
+NO_CLAIMS = "no new claims to deallocate"
 
 UNSCHEDULABLE = "pod group is unschedulable"
 WAITING = "pod group is unschedulable, pod group is waiting for preemption to complete"
@@ -28,11 +24,16 @@ TOO_FEW = (
     "one or more plugins asked to wait and no plugin rejected pod"
 )
 NO_ROOM = (
-    "0/1 nodes are available: 1 Insufficient cpu. "
+    f"0/1 nodes are available: 1 Insufficient cpu. {NO_CLAIMS}, "
     "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
 )
-NOT_BY_MEMBERS = "preemption: not eligible due to workload aware preemption enabled"
+NOT_BY_MEMBERS = f"{NO_CLAIMS}, preemption: not eligible due to workload aware preemption enabled"
 CONSTRAINED = "workload aware preemption is not supported for pod groups with scheduling constraints"
+
+
+class PodGroupWorld(pod_group_worlds.PodGroupWorld):
+    def __init__(self, *plugins: Any, **options: Any) -> None:
+        super().__init__(*plugins, rules=RULES, **options)
 
 
 def node(name: str = "n1", cpu: int = 3, **labels: str) -> Any:
@@ -95,8 +96,7 @@ def test_g4_members_preempt_and_wait_for_their_victims() -> None:
     world.add(pod_group(minimum=2), *group_members(2, priority=100))
     before = state_of(world)
     world.try_next()
-    placement = "preemption: found a potential placement for pod on node n1, preempting 1 victims"
-    assert set(world.messages.values()) == {f"0/1 nodes are available: 1 Insufficient cpu. {placement}"}
+    assert set(world.messages.values()) == {"0/1 nodes are available: 1 Insufficient cpu."}
     assert world.nominations == {"g-0": "n1", "g-1": "n1"}
     assert set(world.evicted) == {"victim"}
     assert world.condition == ("False", "Unschedulable", WAITING)
@@ -126,7 +126,7 @@ def test_t2_no_domain_takes_the_group(key: str, message: str) -> None:
         assert set(world.messages.values()) == {message}
     else:
         limited = (
-            "0/1 nodes are available: 1 Insufficient cpu. "
+            f"0/1 nodes are available: 1 Insufficient cpu. {NO_CLAIMS}, "
             "preemption: not eligible due to placement-based pod group scheduling limitation"
         )
         assert sorted(world.messages.values()) == [limited, limited, TOO_FEW]
@@ -235,7 +235,7 @@ def test_an_error_of_one_member_fails_all() -> None:
 
 
 def test_a_condition_that_is_true_stays_so() -> None:
-    done = {"type": "PodGroupInitiallyScheduled", "status": "True", "reason": "Scheduled", "observedGeneration": 1}
+    done = {"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled", "observedGeneration": 1}
     world = PodGroupWorld(nodes=[node(cpu=1)])
     world.add(pod_group(minimum=2, conditions=[done]), *group_members(2))
     world.try_next()
