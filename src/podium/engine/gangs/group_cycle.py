@@ -209,9 +209,8 @@ class PodGroupCycles:
             scheduler.fail(queued, status, nomination)
         elif tried.status is None or (tried.node_name and not result.waiting_for_preemption):
             assert status is not None
-            message = tried.waits.message if tried.waits else ""
-            reasons = (status.message,) if self._queued else (UNSCHEDULABLE_GROUP, message)
-            scheduler.fail(queued, Status.unschedulable(*reasons), CLEAR)
+            why = status.message if self._queued else tried.waits.message if tried.waits else ""
+            scheduler.fail(queued, Status.unschedulable(UNSCHEDULABLE_GROUP, why), CLEAR)
         else:
             scheduler.fail(queued, tried.status, nomination or tried.nomination, tried.diagnosis)
 
