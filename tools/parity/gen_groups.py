@@ -21,7 +21,7 @@ ON = {
     "preemption": (*GATES[:2], GATES[3]),
     "all": GATES,
 }
-MODES = {"Pod": {"single": {}}, "PodGroup": {"all": {}}}
+MODES: dict[str, Obj] = {"Pod": {"single": {}}, "PodGroup": {"all": {}}}
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 
 

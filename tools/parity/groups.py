@@ -316,7 +316,7 @@ def _differences(real: GroupDecisions, answer: GroupDecisions, plan: GroupPlan) 
         lines += [
             f"{pod}: kube-scheduler {theirs.get(pod)}, Podium {ours.get(pod)}" for pod in theirs if ours != theirs
         ]
-    later = real.tried_again and real.evicted > answer.evicted
+    later = len(plan.groups) > 1 or (real.tried_again and real.evicted > answer.evicted)
     if real.evicted != answer.evicted and not later:
         lines.append(f"evicted: kube-scheduler {sorted(real.evicted)}, Podium {sorted(answer.evicted)}")
     return lines

@@ -142,7 +142,8 @@ class ProfileRuntime:
         self.pre_binds = tuple(methods.pre_bind(plugin, timer) for plugin in at[Point.PRE_BIND])
         self.binds = tuple(methods.bind(plugin, timer) for plugin in at[Point.BIND])
         self.post_binds = tuple(methods.post_bind(plugin, timer) for plugin in at[Point.POST_BIND])
-        self.placement_feasibles = tuple(each for each in at[Point.PERMIT] if isinstance(each, PlacementFeasiblePlugin))
+        self.placement_feasibles = [each for each in self.plugins.values() if isinstance(each, PlacementFeasiblePlugin)]
+        """As in kube-scheduler, at whichever points they are enabled."""
         generators = [each for each in at[Point.PLACEMENT_GENERATE] if isinstance(each, PlacementGeneratePlugin)]
         self.placement_generator = generators[0] if generators else None
         self.placement_scorers = tuple(

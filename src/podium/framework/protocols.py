@@ -11,12 +11,13 @@ those that take it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from podium.cluster import Mask, NodeInfo, Nodes, PlacedPod, Rows
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, PostFilterResult, Verdict
+from podium.framework.gang import GroupFit, GroupRoom, PlacementProgress
 from podium.framework.handle import Effect
 from podium.framework.normalize import Scores
 from podium.framework.status import Status, Wait
@@ -111,55 +112,11 @@ class PostFilterPlugin(Protocol):
     def post_filter(self, cycle: Cycle, diagnosis: Diagnosis, /) -> PostFilterResult: ...
 
 
-class GroupFit(Protocol):
-    """Whether a whole PodGroup fits while pods are off their nodes."""
-
-    def fits(self) -> Status | None:
-        """Try the group as things are; why it does not fit, where it does not."""
-
-    @property
-    def failed(self) -> Sequence[tuple[Cycle, Diagnosis]]:
-        """The members that no node takes."""
-
-    @property
-    def nodes(self) -> Mapping[str, str]:
-        """By uid: where the members went when the group was tried last."""
-
-    def put_back(self, placed: PlacedPod, /) -> None:
-        """Have the notes about these members follow a pod that stands on its node again."""
-
-    def take_off(self, placed: PlacedPod, /) -> None:
-        """The same for one that is taken off again."""
-
-    def still_fits(self) -> bool:
-        """Whether these members still pass the filters on their nodes, one after another."""
-
-
-class GroupRoom(NamedTuple):
-    """What came of making room for a PodGroup."""
-
-    status: Status | None
-    """Why there is none; None where room is being made."""
-    message: str = ""
-    """What the group says of it, where room is being made."""
-    nodes: Mapping[str, str] = {}
-    """By uid: where members are to go; an empty name clears the nomination."""
-
-
 @runtime_checkable
 class PodGroupPostFilterPlugin(Protocol):
     """A plugin that can make room for a whole PodGroup."""
 
     def pod_group_post_filter(self, group: PodGroup, pods: Sequence[Pod], fit: GroupFit, /) -> GroupRoom: ...
-
-
-class PlacementProgress(NamedTuple):
-    """How far the trial of a PodGroup has come."""
-
-    remaining: int
-    """Members not tried yet."""
-    scheduled: int
-    """Members with a node, those from before among them."""
 
 
 @runtime_checkable

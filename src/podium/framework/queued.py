@@ -63,6 +63,11 @@ class QueuedPod:
         return self.pod.priority
 
     @property
+    def group_size(self) -> int:
+        """How many members of a pod group wait in it; 0 for a pod."""
+        return 0
+
+    @property
     def members(self) -> Sequence[QueuedPod]:
         """The pods that wait in it: itself, or the members of a pod group in the order in which they are tried."""
         return (self,)
@@ -91,7 +96,7 @@ class QueuedGroup(QueuedPod):
         return sorted(self._members.values(), key=_order_in_group)
 
     @property
-    def size(self) -> int:
+    def group_size(self) -> int:
         return len(self._members)
 
     def set_members(self, members: Iterable[QueuedPod]) -> None:

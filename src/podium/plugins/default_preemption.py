@@ -23,7 +23,7 @@ from podium.framework import (
     PostFilterResult,
     Status,
 )
-from podium.framework.protocols import GroupFit, GroupRoom
+from podium.framework.gang import GroupFit, GroupRoom
 from podium.kube import Pod, PodGroup
 from podium.kube.pod_group import pod_group_key
 from podium.preemption.dry_runs import DryRuns, LowestPriorities

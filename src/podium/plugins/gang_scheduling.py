@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from podium.cluster.pod_groups import PodGroupStates
 from podium.framework import Action, Code, Cycle, DependsOn, Handle, Interest, Plugin, Resource, Status, Wait
-from podium.framework.protocols import PlacementProgress
+from podium.framework.gang import PlacementProgress
 from podium.kube import Pod, PodGroup
 from podium.kube.pod_group import pod_group_key
 

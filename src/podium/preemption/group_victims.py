@@ -14,9 +14,9 @@ from typing import Final
 from podium.cluster import Cluster, PlacedPod
 from podium.cluster.pod_groups import PodGroupStates
 from podium.framework.cycle import Cycle
+from podium.framework.gang import GroupFit
 from podium.framework.notes import SharedNoteError
 from podium.framework.profile import ProfileRuntime
-from podium.framework.protocols import GroupFit
 from podium.framework.status import PluginError, Status
 from podium.kube import Pod, PodGroup
 from podium.kube.pod_group import pod_group_key

@@ -20,10 +20,11 @@ from podium.config.feature_gates import Gate
 from podium.engine.gangs.gang_attempt import GangAttempt, Member, Placer
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis
+from podium.framework.gang import PlacementProgress
 from podium.framework.normalize import MAX_SCORE
 from podium.framework.notes import SharedNoteError
 from podium.framework.profile import ProfileRuntime
-from podium.framework.protocols import Placement, PlacementProgress, TriedPlacement
+from podium.framework.protocols import Placement, TriedPlacement
 from podium.framework.queued import QueuedPod
 from podium.framework.status import Code, PluginError, Status
 

@@ -25,8 +25,9 @@ from podium.config.points import Point
 from podium.engine.gangs.gang_attempt import CLEAR, Member
 from podium.engine.gangs.group_attempt import UNSCHEDULABLE_GROUP, GroupResult, GroupTrial, try_group
 from podium.framework.diagnosis import Nomination
+from podium.framework.gang import GroupFit, GroupRoom
 from podium.framework.profile import ProfileRuntime
-from podium.framework.protocols import GroupFit, GroupRoom, PodGroupPostFilterPlugin
+from podium.framework.protocols import PodGroupPostFilterPlugin
 from podium.framework.queued import QueuedGroup, QueuedPod
 from podium.framework.status import Code, Status, Waits
 from podium.framework.timer import Timer

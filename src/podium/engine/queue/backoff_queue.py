@@ -56,7 +56,7 @@ class BackoffQueue:
         if count == 0 or self._maximum == 0:
             return NEVER_WAITED
         if queued.backoff_expiration is None:
-            maximum = self._maximum * math.sqrt(queued.size) if isinstance(queued, QueuedGroup) else self._maximum
+            maximum = self._maximum * math.sqrt(queued.group_size) if isinstance(queued, QueuedGroup) else self._maximum
             duration = min(self._initial * 2 ** min(count - 1, _MOST_DOUBLINGS), maximum)
             queued.backoff_expiration = float(math.floor(queued.timestamp + duration))
         return queued.backoff_expiration

@@ -67,7 +67,7 @@ class GroupEntities:
         queue = entity.queue
         self._queues.take_out(entity)
         change()
-        if entity.size:
+        if entity.group_size:
             found = {ACTIVE: Strategy.IMMEDIATELY, BACKOFF: Strategy.AFTER_BACKOFF}
             self._queues.requeue(entity, found.get(queue, Strategy.SKIP), self._added)
 

@@ -161,7 +161,7 @@ class SchedulingQueue:
                 assert self._groups is not None
                 self._groups.begin(queued)
                 queued.set_members([member for member in queued.members if self.in_flight.start(member.pod)])
-                started = queued.size > 0
+                started = queued.group_size > 0
             else:
                 started = self.in_flight.start(queued.pod)
             if started:
@@ -323,16 +323,34 @@ class SchedulingQueue:
         return len(self._queues.active) > 0 or self._queues.backoff.rejected > 0
 
     def pending(self) -> Pending:
+        counts = self._entities()
+        for group in self._queued_groups():
+            counts["gated" if group.gated else group.queue] += group.group_size - 1
+        return Pending(**counts)
+
+    def entities(self) -> dict[tuple[str, str], int]:
+        """By queue and kind ("pod", "podgroup"): how many pods that are none of a group, and how many groups."""
+        counts = {(queue, "pod"): number for queue, number in self._entities().items()}
+        for group in self._queued_groups():
+            queue = "gated" if group.gated else group.queue
+            counts[queue, "pod"] -= 1
+            counts[queue, "podgroup"] = counts.get((queue, "podgroup"), 0) + 1
+        return counts
+
+    def _entities(self) -> dict[str, int]:
         queues = self._queues
         gated = queues.unschedulable.gated
-        counts = Pending(len(queues.active), len(queues.backoff), len(queues.unschedulable) - gated, gated)
-        if self._groups is None:
-            return counts
-        numbers = counts._asdict()
-        for queued in self._queues:
+        return {
+            ACTIVE: len(queues.active),
+            BACKOFF: len(queues.backoff),
+            UNSCHEDULABLE: len(queues.unschedulable) - gated,
+            "gated": gated,
+        }
+
+    def _queued_groups(self) -> Iterator[QueuedGroup]:
+        for queued in () if self._groups is None else self._queues:
             if isinstance(queued, QueuedGroup):
-                numbers["gated" if queued.gated else queued.queue] += queued.size - 1
-        return Pending(**numbers)
+                yield queued
 
     def outside(self) -> dict[str, int]:
         """How many members of pod groups wait outside of the queue: for their group (incomplete), or for the end of the

@@ -103,8 +103,7 @@ class SubQueues:
         self._ask_to_enqueue(queued)
         if queued.gating_plugin != gate or queued.unschedulable_plugins is not rejectors or queued.pod is not pod:
             return False
-        for _member in queued.members:
-            self._count_stay(UNSCHEDULABLE, label)
+        self._count_stay(UNSCHEDULABLE, label, queued.group_size)
         return True
 
     def to_active(self, queued: QueuedPod, label: str) -> bool:
@@ -151,9 +150,9 @@ class SubQueues:
     def _enter(self, queued: QueuedPod, queue: str, label: str) -> None:
         queued.queue = queue
         self._pods[queued.key] = queued
+        self._count(queue, label, queued.group_size)
         for member in queued.members:
             member.queue = queue
-            self._count(queue, label)
             if self.on_move is not None:
                 self.on_move(member, queue, label, self.cause)
 

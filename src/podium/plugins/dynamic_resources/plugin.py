@@ -35,8 +35,9 @@ from podium.framework import (
     Write,
 )
 from podium.framework.answers import NodeFailedError
+from podium.framework.gang import GroupFit, GroupRoom
 from podium.framework.handle import Effect
-from podium.framework.protocols import DeviceUse, GroupFit, GroupRoom
+from podium.framework.protocols import DeviceUse
 from podium.kube import Pod, PodGroup, ResourceClaim, compile_node_selector
 from podium.kube.claim_status import ClaimNotReadyError, claims_of_pod, is_reserved_for
 from podium.kube.devices import Allocation

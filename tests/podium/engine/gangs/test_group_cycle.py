@@ -17,7 +17,7 @@ TOPOLOGY = WORKLOADS | {Gate.TOPOLOGY_AWARE}
 GROUP = "pod group is unschedulable"
 NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
 GIVEN_BACK = "deallocation and deletion of ResourceClaims completed"
-ALL = {"all": {}}
+ALL: dict[str, Any] = {"all": {}}
 
 
 def world_of(*plugins: Any, gates: frozenset[Gate] = WORKLOADS, **options: Any) -> PodGroupWorld:
