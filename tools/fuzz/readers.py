@@ -66,9 +66,8 @@ from podium_lab.learned.policy_file import PolicyError, decoded, path_of
 from podium_lab.learned.seen_pods import read_classes
 from podium_lab.learning.replay import ReplayError, replayed
 from podium_lab.model_decision_log import sum_up
-from podium_lab.online.learner import KEY, OnlineLearner, UnrewardedPod
-from podium_lab.online.saved_state import SavedModel, SavedState, encode_state
-from podium_lab.reward.rewards import RewardBiasArgs, Rewards
+from podium_lab.online.learner import KEY, OnlineLearner, SavedModel, SavedState, UnrewardedPod, encode_state
+from podium_lab.reward import RewardBiasArgs, Rewards
 from podium_plugins.peaks import MODEL_FILE, read_models
 from podium_plugins.qos.history import read_history
 from tools.bench.report import NotARunError, load_run
