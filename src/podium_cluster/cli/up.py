@@ -81,7 +81,8 @@ def up(
         typer.Option(
             "--workload",
             metavar="PATH",
-            help=f'A file or folder of manifests; else a sample for a new cluster; "{NO_WORKLOAD}": nothing.',
+            help="A file or folder of manifests, or sample:NAME; else a sample for a new cluster; "
+            f'"{NO_WORKLOAD}": nothing.',
         ),
     ] = None,
     speed: Annotated[
@@ -197,6 +198,7 @@ def _start_in_background(typed: list[str], port: int) -> None:
 
 
 def _manifests(workload: str | None) -> "list[Manifest] | None":
+    from podium.cli.files import named_path
     from podium_cluster.up.manifests import WorkloadError, read_workload
 
     if not workload:
@@ -204,7 +206,7 @@ def _manifests(workload: str | None) -> "list[Manifest] | None":
     if workload == NO_WORKLOAD:
         return []
     try:
-        return read_workload(Path(workload))
+        return read_workload(named_path(workload))
     except WorkloadError as error:
         raise InputError(f"--workload {error}") from None
 
