@@ -135,8 +135,7 @@ def up(
     """
     import sys
 
-    from podium.cli.configuration import read_config
-    from podium.cli.kubernetes_version import given_rules
+    from podium.cli.configuration import given_rules, read_config
     from podium.kube.versions import NEWEST
     from podium.serving.plugin_pages import PageAddress
     from podium_cluster.cli.explain_in_view import explain_for_api
