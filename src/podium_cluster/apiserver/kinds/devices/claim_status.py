@@ -57,7 +57,7 @@ _LEADING_ZEROS: Final = re.compile(r"(?<![0-9A-Fa-f])0+(?=[0-9A-Fa-f])")
 def resource_claim_status(new: Obj, old: Obj) -> Causes:
     status, before = new.get("status") or {}, old.get("status") or {}
     allocation, users = status.get("allocation"), status.get("reservedFor") or []
-    yield from distinct("status.reservedFor", users, _MOST_USERS, _user, lambda user: user.get("uid", ""))
+    yield from distinct("status.reservedFor", users, _MOST_USERS, _user, lambda user: user.get("uid", ""), dict)
     yield from _devices(status.get("devices") or [], allocation)
     if users and allocation is None:
         yield field_forbidden("status.reservedFor", _WITHOUT_DEVICES)

@@ -128,7 +128,7 @@ def _check_template(obj: Obj) -> Causes:
     yield from annotation_causes(metadata.get("annotations") or {}, "spec.metadata.annotations")
     for field in metadata:
         if field not in ("labels", "annotations") and metadata[field] is not None:
-            yield field_forbidden(f"spec.metadata.{field}", "cannot be set")
+            yield field_forbidden(f"spec.metadata.{'uID' if field == 'uid' else field}", "cannot be set")
     yield from _devices("spec.spec.devices", (spec.get("spec") or {}).get("devices") or {})
 
 
@@ -141,7 +141,9 @@ def _check_template_update(new: Obj, old: Obj) -> Causes:
 
 def _devices(path: str, devices: Obj) -> Causes:
     names = request_names(devices)
-    yield from distinct(f"{path}.requests", devices.get("requests"), MOST, _request, lambda one: one.get("name", ""))
+    yield from distinct(
+        f"{path}.requests", devices.get("requests"), MOST, _request, lambda one: one.get("name", ""), dict
+    )
     yield from items(
         f"{path}.constraints", devices.get("constraints"), MOST, lambda where, each: _constraint(where, each, names)
     )
