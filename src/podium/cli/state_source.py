@@ -52,8 +52,7 @@ def load_state(flags: StateFlags, config: str | None = None, known: "KnownState 
 
     Raises InputError, and what reading raises.
     """
-    from podium.cli.configuration import read_config
-    from podium.cli.kubernetes_version import first_for_some_minor, given_rules, rules_of_dump
+    from podium.cli.configuration import first_for_some_minor, given_rules, read_config, rules_of_dump
 
     if flags.cluster and (flags.kubeconfig or flags.context):
         raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
@@ -76,8 +75,8 @@ def load_state(flags: StateFlags, config: str | None = None, known: "KnownState 
 
 
 def _from_files(flags: StateFlags, configure: "Configure", rules: "VersionRules | None", *, given: bool) -> AskedState:
+    from podium.cli.configuration import rules_of_dump
     from podium.cli.files import STDIN, read_bytes
-    from podium.cli.kubernetes_version import rules_of_dump
     from podium.cli.live_cluster import HOW_TO_DUMP
     from podium.load.readings import GivenLoad
     from podium.whatif.sources import read_state
@@ -99,8 +98,8 @@ def _from_files(flags: StateFlags, configure: "Configure", rules: "VersionRules 
 def _live(
     flags: StateFlags, configure: "Configure", rules: "VersionRules | None", kubeconfig: str, *, given: bool
 ) -> AskedState:
+    from podium.cli.configuration import rules_at
     from podium.cli.in_charge import in_charge_at
-    from podium.cli.kubernetes_version import rules_at
     from podium.cli.live_cluster import ask_cluster, cluster_access
     from podium.whatif.sources import KnownState
 

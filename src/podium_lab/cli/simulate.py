@@ -102,7 +102,7 @@ def simulate(
     """
     import msgspec
 
-    from podium.cli.kubernetes_version import given_rules
+    from podium.cli.configuration import given_rules
     from podium.kube.versions import NEWEST
     from podium_lab.simulator import sweep
     from podium_lab.simulator.comparison import compare, detailed_rows
