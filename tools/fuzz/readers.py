@@ -47,8 +47,8 @@ from podium_cluster.apiserver.http.protobuf import ProtobufError
 from podium_cluster.apiserver.http.protobuf import decode as decode_protobuf
 from podium_cluster.apiserver.kinds import POD as POD_KIND
 from podium_cluster.apiserver.presentation.json_path import JsonPath, JsonPathError
-from podium_cluster.apiserver.schema.rules import Correlated, rule_tree
-from podium_cluster.apiserver.schema.rules.definition_rules import rule_problems
+from podium_cluster.apiserver.schema.correlation import Correlated
+from podium_cluster.apiserver.schema.rules import rule_problems, rule_tree
 from podium_cluster.apiserver.store.database import DatabaseError
 from podium_cluster.apiserver.store.label_selector import parse_label_selector
 from podium_cluster.apiserver.store.selection import selection
@@ -217,7 +217,7 @@ def _rule(data: bytes) -> object:
     parts = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set", "maxItems": 10}
     size = {"x-kubernetes-int-or-string": True}
     schema = {"type": "object", "properties": {"parts": parts, "size": size}, "x-kubernetes-validations": [rule]}
-    rule_problems(schema, "schema")
+    list(rule_problems(schema, "schema"))
     tree = rule_tree(schema)
     new, old = {"parts": ["b", "a"], "size": 1}, {"parts": ["a"], "size": "1"}
     return tree.causes(new, old, Correlated(new, old, schema)) if tree else None
