@@ -98,13 +98,13 @@ PACKAGES: tuple[Package, ...] = (
             ),
             CommandEntry(
                 words="extender",
-                target="podium.cli.extender:app",
+                target="podium.cli.extender:extender",
                 heading="CLUSTER",
                 summary="Serve plugins to a stock kube-scheduler, as its extenders",
             ),
             CommandEntry(
                 words="controller",
-                target="podium.cli.controller:app",
+                target="podium.cli.controller:controller",
                 heading="CLUSTER",
                 summary="Keep PodGroups, ElasticQuotas, AppGroups and NetworkTopologies of a cluster up to date",
             ),

@@ -1,4 +1,5 @@
-"""Refuses plugins that declare something that no plugin may: Args as a dict, a normalizer by its name, `async def`.
+"""Refuses plugins that declare something that no plugin may: Args as a dict, a normalizer by its name, `async def`, a
+method with other arguments than it is called with.
 
 Such a plugin would fail later, in Podium's own code, where nothing names it.
 
@@ -18,11 +19,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from inspect import iscoroutinefunction
+from inspect import getattr_static, iscoroutinefunction, isfunction, signature
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from podium.framework import protocols
 from podium.framework.answers import given
 from podium.framework.depends_on import DependsOn, NodePart
 from podium.framework.events import Resource
@@ -43,6 +45,14 @@ _ANSWERS_AT_ONCE: Final = (
     *(method for method in METHODS if method not in MAY_WAIT),
     *("interests", "answer_key", "observe"),
 )
+
+_ARGUMENTS: Final = {
+    name: list(signature(method).parameters)
+    for contract in vars(protocols).values()
+    for name, method in (vars(contract).items() if isinstance(contract, type) else ())
+    if name in METHODS
+}
+"""By method: what it is called with, `self` first."""
 
 
 def wrong_declarations(plugin: type[Plugin]) -> Iterator[str]:
@@ -65,6 +75,14 @@ def wrong_declarations(plugin: type[Plugin]) -> Iterator[str]:
     for method in _ANSWERS_AT_ONCE:
         if iscoroutinefunction(getattr(plugin, method, None)):
             yield f"{method} is async def: write def; only bind and pre_bind may wait"
+    for method, arguments_given in _ARGUMENTS.items():
+        written = getattr_static(plugin, method, None)
+        try:
+            if isfunction(written):
+                signature(written).bind(*arguments_given)
+        except TypeError:
+            wanted = ", ".join(arguments_given)
+            yield f"{method}({', '.join(signature(written).parameters)}) cannot be called: write {method}({wanted})"
 
 
 def does_nothing(plugin: type[Plugin]) -> Iterator[str]:
