@@ -19,6 +19,7 @@ from podium.run.dashboard import DashboardSource, NoSchedulerError
 from podium.run.pod_history import HistoryEntry
 from podium.serving.events.event_object import micro_time
 from podium.serving.log import LOG
+from podium_dashboard.access import Viewer
 from podium_dashboard.columns import ChangedNodes, ColumnReader, NodeColumns, Reading, flags_of, label_columns
 from podium_dashboard.records import (
     DashboardState,
@@ -30,7 +31,6 @@ from podium_dashboard.records import (
     Tick,
 )
 from podium_dashboard.time_ring import PastPoint, TimeRing
-from podium_dashboard.viewer import Viewer
 
 PACE: Final = 0.2
 """Seconds between two looks while a viewer is connected."""
