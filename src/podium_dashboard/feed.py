@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -63,8 +64,9 @@ class Moment:
         return self._whole
 
     def _shown(self, viewer: Viewer) -> dict[str, object]:
-        shown = entries_for(self._entries, viewer)
-        return {"entries": shown[-MOST_ENTRIES:], "more": len(self._entries) - min(len(shown), MOST_ENTRIES)}
+        seen = (each for each in reversed(self._entries) if viewer.sees_key(each.pod))
+        newest = list(islice(seen, MOST_ENTRIES))[::-1]
+        return {"entries": entries_for(newest, viewer), "more": len(self._entries) - len(newest)}
 
 
 class Feed:
