@@ -8,9 +8,9 @@
 It reads and never writes. A page of another site cannot read it or send it anything: Host, Origin and Sec-Fetch-Site
 are checked, but a link from another site opens the page.
 
-The stream has the events `tick` (what changed: records.Tick), `missed` (fetch the snapshot) and `problem` (the scheduler
-cannot be read; ticks go on when it can). Nothing queues up for a viewer that reads slowly: it gets the newest tick when
-it has read the one before, and `missed` before it where it skipped some.
+The stream has the events `tick` (what changed: records.Tick), `missed` (fetch the snapshot) and `problem` (the
+scheduler cannot be read; ticks go on when it can). Nothing queues up for a viewer that reads slowly: it gets the newest
+tick when it has read the one before, and `missed` before it where it skipped some.
 """
 
 from __future__ import annotations
