@@ -1,13 +1,14 @@
 """Types the kinds around pods: what owns or fronts them, what decides between them, and the namespaces they are in.
 
 Scheduling reads only how a Service, ReplicationController, ReplicaSet or StatefulSet selects its pods. Priority classes
-decide who goes first, disruption budgets are what preemption tries to respect, and affinity terms select namespaces by
-their labels.
+decide who goes first, runtime classes add to what their pods ask for, disruption budgets are what preemption tries to
+respect, and affinity terms select namespaces by their labels.
 """
 
 from msgspec import field
 
-from podium.kube.meta import ClusterObject, LabelSelector, Model, NamespacedObject
+from podium.kube.meta import ClusterObject, LabelSelector, Model, NamespacedObject, Resources
+from podium.kube.pod import Toleration
 
 
 class ServiceSpec(Model, frozen=True, kw_only=True):
@@ -60,6 +61,20 @@ class PriorityClass(ClusterObject, frozen=True, kw_only=True):
     global_default: bool = False
     description: str = ""
     preemption_policy: str | None = None
+
+
+class RuntimeOverhead(Model, frozen=True, kw_only=True):
+    pod_fixed: Resources = field(default_factory=dict)
+
+
+class RuntimeScheduling(Model, frozen=True, kw_only=True):
+    node_selector: dict[str, str] = field(default_factory=dict)
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class RuntimeClass(ClusterObject, frozen=True, kw_only=True):
+    overhead: RuntimeOverhead = RuntimeOverhead()
+    scheduling: RuntimeScheduling = RuntimeScheduling()
 
 
 class PodDisruptionBudgetSpec(Model, frozen=True, kw_only=True):

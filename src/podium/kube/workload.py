@@ -21,6 +21,7 @@ class JobSpec(Model, frozen=True, kw_only=True):
     parallelism: int | None = None
     completions: int | None = None
     suspend: bool | None = None
+    completion_mode: str = ""
     template: PodTemplateSpec | None = None
 
 
@@ -35,6 +36,10 @@ class Reference(Model, frozen=True, kw_only=True):
     name: str = ""
 
 
+class Ordinals(Model, frozen=True, kw_only=True):
+    start: int = 0
+
+
 class WorkloadSpec(Model, frozen=True, kw_only=True):
     """The fields of all kinds together; each kind has some of them."""
 
@@ -42,6 +47,9 @@ class WorkloadSpec(Model, frozen=True, kw_only=True):
     parallelism: int | None = None
     completions: int | None = None
     suspend: bool | None = None
+    completion_mode: str = ""
+    ordinals: Ordinals = Ordinals()
+    """Where a StatefulSet begins to count."""
     selector: Any = None
     template: PodTemplateSpec | None = None
     service_name: str = ""
