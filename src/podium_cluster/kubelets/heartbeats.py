@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from podium.framework.clock import Clock
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.kinds import NODE, built_in
-from podium_cluster.apiserver.timestamps import micro_timestamp
+from podium_cluster.apiserver.write_context import micro_timestamp
 from podium_cluster.kubelets.machines import Machine
 from podium_cluster.kubelets.shapes import conditions
 from podium_cluster.kubelets.timeline import Timeline

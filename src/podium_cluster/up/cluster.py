@@ -36,7 +36,7 @@ from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.http.server import ApiServer, PortInUseError
 from podium_cluster.apiserver.kinds import NODE, POD, WORKLOAD_KINDS
 from podium_cluster.apiserver.store.database import Database, DatabaseError
-from podium_cluster.apiserver.timestamps import timestamp
+from podium_cluster.apiserver.write_context import timestamp
 from podium_cluster.controllers import Controllers
 from podium_cluster.kubelets import DeviceShape, Kubelets
 from podium_cluster.up import UpError
