@@ -3,8 +3,9 @@
 request → paths.resolve → bodies, options → writes (or presentation.lists) → store → presentation → response
 
 Requests that read are answered here, those that write in write_requests.py. Checks that take long run in one thread, so
-that the API answers other requests meanwhile. One check runs at a time, the others wait; beyond MOST_WAITING they are turned away for a moment (429). A check ends
-when its time is over (504), when its client leaves, or when the server stops.
+that the API answers other requests meanwhile. One check runs at a time, the others wait; beyond MOST_WAITING they are
+turned away for a moment (429). A check ends when its time is over (504), when its client leaves, or when the server
+stops.
 """
 
 from __future__ import annotations

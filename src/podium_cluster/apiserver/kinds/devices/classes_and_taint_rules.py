@@ -1,7 +1,7 @@
 """Declares DeviceClasses and DeviceTaintRules.
 
-A rule is a taint that an administrator puts on devices of any driver, without touching their slices. A class says which devices claims may
-ask for, by selectors.
+A rule is a taint that an administrator puts on devices of any driver, without touching their slices. A class says which
+devices claims may ask for, by selectors.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 Access to devices that other claims have (adminAccess) is for namespaces with a label that says so. What drivers said of
 devices goes when the devices are given back.
 
-The status says what a claim was given, the pods that use it, and what drivers report. What a claim was given may be written and taken away, not changed. It has users only while it has devices, and gets no
-new ones while it is being deleted.
+The status says what a claim was given, the pods that use it, and what drivers report. What a claim was given may be
+written and taken away, not changed. It has users only while it has devices, and gets no new ones while it is being
+deleted.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ A new pod is Pending with a QoS class, carries the priority of its class, has it
 marked while gates keep it from being scheduled. Deleting one waits for its node: for the time the pod or the request
 says, but not at all where it has no node or has ended.
 
-The word comes out of the phase, the conditions and each of the containers. The status is the phase, unless something says it better: a scheduling gate, the first init container that is not
-through ("Init:1/3"), a container's own reason ("CrashLoopBackOff", "Completed"), or deletion ("Terminating").
+The word comes out of the phase, the conditions and each of the containers. The status is the phase, unless something
+says it better: a scheduling gate, the first init container that is not through ("Init:1/3"), a container's own reason
+("CrashLoopBackOff", "Completed"), or deletion ("Terminating").
 """
 
 from __future__ import annotations

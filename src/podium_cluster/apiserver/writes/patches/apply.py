@@ -8,8 +8,8 @@ fields it changes.
 Objects that were never applied carry no managedFields; their first apply finds everything owned by
 `before-first-apply`, or by the manager the caller names.
 
-Before that it checks an applied configuration against the schema: unknown fields, wrong types and repeated entries, as apply
-words them.
+Before that it checks an applied configuration against the schema: unknown fields, wrong types and repeated entries, as
+apply words them.
 """
 
 from __future__ import annotations

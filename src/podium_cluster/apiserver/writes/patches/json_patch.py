@@ -1,4 +1,5 @@
-"""Applies JSON patches (RFC 6902) and JSON merge patches (RFC 7386) with the habits of the API server's library, where they differ from the RFC.
+"""Applies JSON patches (RFC 6902) and JSON merge patches (RFC 7386) with the habits of the API server's library, where
+they differ from the RFC.
 
 `replace` of a key that is not there sets it; a negative index counts from the end; the first part of a path is
 never looked at, so `a/b` means `/b`. Whatever cannot be applied answers 422 with one general sentence: the server
