@@ -35,8 +35,7 @@ from podium_cluster.controllers.job_pods import (
     wanted,
 )
 from podium_cluster.controllers.ownership import claimed_pods, selector_of
-from podium_cluster.controllers.pod_making import create_pod, delete_pod
-from podium_cluster.controllers.pods import Key, PodView, seconds
+from podium_cluster.controllers.pods import Key, PodView, create_pod, delete_pod, seconds
 
 MANAGER = "kubernetes.io/job-controller"
 BURST = 50
