@@ -174,7 +174,7 @@ def _leaves_without_a_word(patch: pytest.MonkeyPatch) -> None:
 
 
 def _binds_half_a_gang(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(GangAttempt, "enough", property(lambda self: bool(self.placed)))
+    patch.setattr("podium.engine.gangs.gang_attempt.has_enough", lambda attempt, _gang: bool(attempt.placed))
 
 
 def _keeps_what_a_gang_held(patch: pytest.MonkeyPatch) -> None:

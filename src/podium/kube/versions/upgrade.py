@@ -124,6 +124,22 @@ _FACTS: Final = {
         "–",
         "pods that need a kubelet feature go only where it is declared",
     ),
+    "pod_groups_are_queued": _Fact(
+        "rule",
+        "pod groups in the queue (GenericWorkload)",
+        "",
+        "one entity, whose members have its priority",
+        "one by one",
+        "groups of mixed priorities fail; members do not preempt, the group does",
+    ),
+    "pod_groups_are_victims": _Fact(
+        "rule",
+        "pod groups as victims of one pod (GenericWorkload)",
+        "DefaultPreemption",
+        "disrupted whole, one victim",
+        "pod by pod",
+        "preemption may choose another node",
+    ),
     "pod_group_condition": _Fact(
         "rule",
         "condition of a PodGroup",
@@ -179,6 +195,14 @@ _FACTS: Final = {
         "is reserved at once",
         "is reserved when the gates are open",
         "pods of lower priority may not take that room",
+    ),
+    "batches_score_the_last_node_again": _Fact(
+        "rule",
+        "equal pods in a row (OpportunisticBatching)",
+        "",
+        "share scores also where a node takes several",
+        "share scores where each fills a node",
+        "the same scores; of equal nodes another one may be taken",
     ),
     "counts_queued_entities": _Fact(
         "default",
