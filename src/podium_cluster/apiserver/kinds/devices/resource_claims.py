@@ -71,7 +71,6 @@ _WITHOUT_DEVICES: Final = "may not be specified when `allocated` is not set"
 _GOING: Final = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SOURCES: Final = ("FromClaim", "FromClass")
-_INTERFACE_LENGTH, _HARDWARE_LENGTH, _MOST_ADDRESSES = 256, 128, 16
 _STATUSES: Final = ("False", "True", "Unknown")
 _REASON_LENGTH, _MESSAGE_LENGTH = 1 << 10, 32 << 10
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
