@@ -28,7 +28,7 @@ from podium_cluster.apiserver.kinds.pod_disruption_budgets import POD_DISRUPTION
 from podium_cluster.apiserver.kinds.pod_groups import POD_GROUP_RECORD, WORKLOAD_RECORD
 from podium_cluster.apiserver.kinds.pods.kind import POD
 from podium_cluster.apiserver.kinds.pods.rules import BINDING_RECORD, POD_RECORD
-from podium_cluster.apiserver.kinds.priority_classes import PRIORITY_CLASS_RECORD
+from podium_cluster.apiserver.kinds.priority_classes import PRIORITY_CLASS_RECORD, RUNTIME_CLASS_RECORD
 from podium_cluster.apiserver.kinds.replica_sets import REPLICA_SET, REPLICATION_CONTROLLER, SCALE_RECORD
 from podium_cluster.apiserver.kinds.services import ENDPOINT_SLICE, ENDPOINTS, SERVICE_RECORD
 from podium_cluster.apiserver.kinds.small_kinds import (
@@ -43,7 +43,6 @@ from podium_cluster.apiserver.kinds.small_kinds import (
     NETWORK_POLICY,
     POD_TEMPLATE,
     RESOURCE_QUOTA,
-    RUNTIME_CLASS_RECORD,
 )
 from podium_cluster.apiserver.kinds.stateful_sets import STATEFUL_SET
 from podium_cluster.apiserver.kinds.storage_classes import STORAGE_CLASS_RECORD, VOLUME_ATTRIBUTES_CLASS

@@ -1,7 +1,7 @@
 """Declares kinds that need few rules, and those that are only stored.
 
 ControllerRevisions are the templates that StatefulSets and DaemonSets have had. Leases say who holds what, and for how
-long. What pods of a RuntimeClass get is in kinds/pods/admission.py. LimitRanges and ResourceQuotas are stored and
+long. LimitRanges and ResourceQuotas are stored and
 shown; nothing here enforces them. Nothing in an embedded cluster acts on the inert kinds.
 """
 
@@ -55,21 +55,6 @@ RESOURCE_QUOTA: Final = KindRecord(
     built_in_kind("v1", "ResourceQuota resourcequotas", STATUS, short="quota"),
     KindRules(returns_deleted=True, empty_status={}),
     KindTable(_QUOTA, _quota),
-)
-
-
-_RUNTIME_COLUMNS: Final = (NAME, TableColumn("Handler", "What runs the containers of the class."), AGE)
-RUNTIME_CLASS: Final = built_in_kind("node.k8s.io/v1", "RuntimeClass runtimeclasses", cluster=True)
-
-
-def _runtime_cells(obj: JsonObject, now: datetime) -> Cells:
-    return [obj["metadata"]["name"], obj.get("handler", ""), age(obj, now)]
-
-
-RUNTIME_CLASS_RECORD: Final = KindRecord(
-    RUNTIME_CLASS,
-    KindRules(update_creates=True, update_needs_version=True),
-    KindTable(_RUNTIME_COLUMNS, _runtime_cells),
 )
 
 
