@@ -8,9 +8,9 @@ about each object. Compared are, for each member, the node or the message and th
 condition; and who is evicted, where more may be in later cycles, which are not looked at otherwise.
 
 kube-scheduler's chance: which placement counts as the first, and which of equal ones is taken. Podium is asked once for
-each domain that may come first; one of its answers must be kube-scheduler's. From 1.37 on, another domain may come first
-where room is made for the group. With more than one worker the order of equally good nodes would be chance, too, so
-there is one.
+each domain that may come first; one of its answers must be kube-scheduler's. From 1.37 on, another domain may come
+first where room is made for the group. With more than one worker the order of equally good nodes would be chance, too,
+so there is one.
 """
 
 import random
