@@ -105,7 +105,7 @@ def explain_pod_group(runtime: ProfileRuntime, pod: Pod, placer: _Trial, samplin
     waiting = sorted(state.unscheduled, key=lambda each: (-each.priority, each.key))
     ready = [QueuedPod(each, 0.0) for each in waiting if not each.terminating and not each.spec.scheduling_gates]
 
-    result, attempt = try_group(placer, runtime, key, ready)
+    result, attempt = try_group(placer, runtime, key, ready, to_the_end=True)
     explanation.would_fit = sum(bool(each.node_name) and each.status is None for each in result.members)
     explanation.starts = result.status is None
     if not result.members and result.status is not None:
