@@ -15,7 +15,7 @@ from podium.client import Client, WatchedExperience, load_access
 from podium.client.experience import UNTIL
 from podium.framework.clock import SystemClock
 from podium.framework.experience import ConfigMapName
-from podium_lab.reward.rewards import RewardBiasArgs, Rewards
+from podium_lab.reward import RewardBiasArgs, Rewards
 from tools.testbed import ControlPlane
 from tools.testbed.objects import make_pod
 

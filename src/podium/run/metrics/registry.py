@@ -82,7 +82,8 @@ def _of_queue(scheduler: Scheduler) -> list[MetricFamily]:
 
     def pending() -> Reading:
         numbers: dict[Labels, float] = {(name,): number for name, number in queue.pending()._asdict().items()}
-        return numbers | ({("incomplete",): 0, ("pending",): 0} if scheduler.rules.counts_queued_entities else {})
+        outside = queue.outside() if scheduler.rules.counts_queued_entities else {}
+        return numbers | {(name,): number for name, number in outside.items()}
 
     def rejected() -> Reading:
         return {labels: number for labels, number in queue.rejections().items()}  # noqa: C416 (mypy tells them apart)
@@ -123,7 +124,7 @@ def _of_entities(scheduler: Scheduler, timer: MetricsTimer) -> list[MetricFamily
     """From Kubernetes 1.37 on."""
 
     def queued() -> Reading:
-        return {(name, "pod"): number for name, number in scheduler.queue.pending()._asdict().items()}
+        return {labels: number for labels, number in scheduler.queue.entities().items()}  # noqa: C416 (see above)
 
     return [
         ReadFamily(
@@ -184,7 +185,20 @@ def _of_batches(scheduler: Scheduler) -> list[MetricFamily]:
     def flushes() -> Reading:
         return {(name, each): number for name, batch in batches.items() for each, number in batch.flushes.items()}
 
+    def rescores() -> Reading:
+        return {(name,): batch.rescores for name, batch in batches.items()}
+
+    since_1_37 = [
+        ReadFamily(
+            counters,
+            "scheduler_batch_rescore_attempts_total",
+            "Times that the node of the last pod was scored again for the next (from 1.37 on).",
+            rescores,
+            ("profile",),
+        )
+    ]
     return [
+        *(since_1_37 if scheduler.rules.batches_score_the_last_node_again else ()),
         ReadFamily(
             counters,
             "scheduler_batch_attempts_total",
