@@ -18,7 +18,7 @@ from podium.kube.custom_object import ThirdPartyObject
 from podium.kube.meta import ObjectMeta
 from podium.load.readings import GivenLoad, Readings
 from podium.run.dashboard import SchedulerView
-from podium.serving.events.recorder import waiting_on_permit
+from podium.serving.event_recorder import waiting_on_permit
 from podium_dashboard.viewer import Viewer
 
 HIDDEN: Final = "a pod of another namespace"

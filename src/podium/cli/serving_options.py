@@ -9,7 +9,7 @@ import typer
 from podium.cli.errors import InputError
 
 if TYPE_CHECKING:
-    from podium.serving.endpoints.options import ServingOptions
+    from podium.serving.endpoints import ServingOptions
 
 
 LogFormatOption = Annotated[str, typer.Option("--log-format", metavar="text|json", help="How log lines look.")]
@@ -67,7 +67,7 @@ class ServingFlags:
 
     def checked(self, typed: typer.Context, tls_min_version: str = "") -> "ServingOptions":
         """What was typed, checked."""
-        from podium.serving.endpoints.options import ServingOptions
+        from podium.serving.endpoints import ServingOptions
         from podium.serving.tls import MIN_VERSIONS
 
         if tls_min_version:

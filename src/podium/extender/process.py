@@ -29,8 +29,8 @@ from podium.load.sources import Telemetry
 from podium.serving.families import ReadFamily, counters
 from podium.serving.health import Check
 from podium.serving.log import LOG, log_failure
-from podium.serving.plugin_metrics import plugin_families
 from podium.serving.process_loop import ProcessLoop
+from podium.serving.process_metrics import plugin_families
 
 LAST_WRITE = 3.0
 """Seconds at the end for what was learnt and is not written yet."""

@@ -30,15 +30,13 @@ from podium.run.process import SchedulerProcess
 from podium.run.scheduler_pages import configuration_page, queue_page, read_question
 from podium.run.shadow import Shadow, log_finding
 from podium.serving import address
-from podium.serving.election.blocked_loop import BlockedLoopRenewal
-from podium.serving.election.election import Election, candidate
-from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
-from podium.serving.endpoints.server import Endpoints, EndpointServer
+from podium.serving.election import Election, candidate
+from podium.serving.endpoints import Endpoints, EndpointServer, ServingOptions, build_endpoint_access
 from podium.serving.environment import ProcessEnvironment, stop_on_signals, this_machine
-from podium.serving.events.recorder import EventRecorder
+from podium.serving.event_recorder import EventRecorder
 from podium.serving.log import LOG
 from podium.serving.plugin_pages import PageAddress, serve_pages
-from podium.serving.process_loop import FINE, ProcessLoop, WatchingThread, cancel, first_ended
+from podium.serving.process_loop import FINE, BlockedLoopRenewal, ProcessLoop, WatchingThread, cancel, first_ended
 from podium.serving.server_rules import ServerRules
 
 BUSY = 8

@@ -27,8 +27,8 @@ from podium.run.process import SchedulerProcess
 from podium.run.shadow import Shadow
 from podium.serving import ServingError, address
 from podium.serving.browser_guard import is_loopback
-from podium.serving.endpoints.access import DelegatedAccessControl
-from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
+from podium.serving.endpoint_access import DelegatedAccessControl
+from podium.serving.endpoints import ServingOptions, build_endpoint_access
 from podium.serving.listener import WebPort
 from podium.serving.log import LOG
 

@@ -40,7 +40,7 @@ from podium.run.pod_history import PodHistory
 from podium.run.pod_status import KnownPods, PodStatuses
 from podium.run.shadow import Shadow, ShadowWriter
 from podium.run.writer import LiveWriter
-from podium.serving.events.recorder import (
+from podium.serving.event_recorder import (
     WARNING,
     EventRecorder,
     binding_conditions_pending,

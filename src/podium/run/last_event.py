@@ -11,7 +11,7 @@ import msgspec
 from podium.client import ApiError, Client, ClientError
 from podium.kube import Pod
 from podium.kube.bounds import UNDECODABLE
-from podium.serving.events.recorder import FAILED_SCHEDULING, WAITING_ON_PERMIT
+from podium.serving.event_recorder import FAILED_SCHEDULING, WAITING_ON_PERMIT
 
 
 class _Series(msgspec.Struct, rename="camel"):

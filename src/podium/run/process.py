@@ -18,8 +18,8 @@ from podium.load.sources import Telemetry
 from podium.run.activity import EVERY
 from podium.run.driver import LiveScheduler
 from podium.run.metrics.registry import Metrics
-from podium.serving.election.election import Election
-from podium.serving.events.recorder import EventRecorder
+from podium.serving.election import Election
+from podium.serving.event_recorder import EventRecorder
 from podium.serving.log import LOG
 from podium.serving.process_loop import ProcessLoop, WatchingThread
 

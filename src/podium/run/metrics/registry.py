@@ -33,8 +33,7 @@ from podium.serving.families import (
     exponential,
     gauges,
 )
-from podium.serving.plugin_metrics import plugin_families
-from podium.serving.process_metrics import ProcessMetrics
+from podium.serving.process_metrics import ProcessMetrics, plugin_families
 
 PIECE = 100
 """Pods to a piece: about a millisecond."""

@@ -1,6 +1,6 @@
 """A process that leads, is stopped in its tracks, and writes the moment it goes on: run by the election tests.
 
-python -m tests.podium.serving.election.holder KUBECONFIG LEASE.
+python -m tests.podium.serving.holder KUBECONFIG LEASE.
 It stops itself, so that the write is the very next thing it does.
 """
 
@@ -14,7 +14,7 @@ import uvloop
 
 from podium.client import Client, load_access
 from podium.framework import SystemClock
-from podium.serving.election.election import Election, ElectionSettings, LeadershipLost, NotLeading
+from podium.serving.election import Election, ElectionSettings, LeadershipLost, NotLeading
 
 
 async def main(kubeconfig: str, lease: str) -> None:

@@ -17,9 +17,9 @@ import podium
 from podium.client import Access, Client, load_access
 from podium.framework import SystemClock
 from podium.kube.meta import ObjectReference
-from podium.serving.election.blocked_loop import BlockedLoopRenewal
-from podium.serving.election.election import Election, ElectionSettings
-from podium.serving.events.recorder import EventRecorder
+from podium.serving.election import Election, ElectionSettings
+from podium.serving.event_recorder import EventRecorder
+from podium.serving.process_loop import BlockedLoopRenewal
 from tools.testbed import ControlPlane
 from tools.testbed.apiclient import ApiError
 from tools.testbed.processes import Component
@@ -166,7 +166,7 @@ def test_a_process_that_was_stopped_sends_nothing_when_it_goes_on(plane: Control
     paths = [str(Path(podium.__file__).parents[1]), str(Path(__file__).parents[4])]
     holder = Component(
         "holder",
-        [sys.executable, "-m", "tests.podium.serving.election.holder", plane.kubeconfig_path, "podium"],
+        [sys.executable, "-m", "tests.podium.serving.holder", plane.kubeconfig_path, "podium"],
         tmp_path / "holder.log",
         environment={"PYTHONPATH": os.pathsep.join(paths)},
     )

@@ -9,8 +9,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from podium.client import Client
-from podium.serving.election.election import Election, ElectionSettings, LeadershipLost, NotLeading
-from tests.podium.serving.election.lease_server import LeaseServer, Network
+from podium.serving.election import Election, ElectionSettings, LeadershipLost, NotLeading
+from tests.podium.serving.lease_server import LeaseServer, Network
 from tools.kit.effort import examples
 from tools.kit.virtual_time import VirtualProcess, outside, run_virtually
 

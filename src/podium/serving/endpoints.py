@@ -10,28 +10,48 @@
 
 Every request passes access control first. They are answered on the process's own event loop, so nothing here may take
 long: the one answer that grows with the cluster is written in pieces.
+
+Answers `/flagz` (the options in force) and `/statusz` (version, start, paths), as Kubernetes' components do.
+
+Without an `Accept`, and for curl's `*/*`, both are plain text for people. A program asks for an object and names its
+kind: `Accept: application/json;as=Statusz;v=v1beta1;g=config.k8s.io` (also `application/yaml`, and `v1alpha1`, which is
+deprecated). Anything else is refused with 406, as by kube-scheduler.
+
+Builds TLS and access control of the endpoints from the command line's options.
+
+The defaults are kube-scheduler's: HTTPS on port 10259 with a certificate made on the spot, health for everybody, the
+rest for users that the API server knows and allows.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import platform
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
+import yaml
 from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
+from podium.client import Access, Client, load_access
+from podium.framework.clock import SystemClock
 from podium.packages import version
 from podium.serving import ServingError
-from podium.serving.endpoints.debug_pages import Page, flags_page, status_page
+from podium.serving.certificate import certificate_of
+from podium.serving.client_certificates import ClientAuthorities
+from podium.serving.endpoint_access import ALWAYS_ALLOWED, DelegatedAccessControl
 from podium.serving.families import Collector
 from podium.serving.health import Check, Health, HealthAnswer, HealthResults
 from podium.serving.listener import Handler, WebPort
+from podium.serving.log import LOG
 from podium.serving.process_metrics import CONTENT_TYPE, ProcessMetrics
+from podium.serving.tls import MIN_VERSIONS, ServingTls
 
 PORT = 10259
 LARGEST_REQUEST = 64 << 10
@@ -46,6 +66,18 @@ ON_EVERYTHING = {"Cache-Control": "no-cache, private", "X-Content-Type-Options":
 """Headers of every answer; software and versions are not shown."""
 
 Resources = Callable[[], AsyncIterator[bytes]]
+COMPONENT: Final = "podium"
+GROUP: Final = "config.k8s.io"
+VERSIONS: Final = ("v1beta1", "v1alpha1")
+_HEADER: Final = (
+    "\n{component} {page}\n"
+    "Warning: for people who look into a process: the form may change, so no program should read it.\n\n"
+)
+_ACCEPTED: Final = "only the following media types are accepted: application/json, application/yaml, text/plain"
+
+Page = Callable[[web.Request], web.Response]
+REVIEWS_PER_SECOND = 200
+"""How often a second the API server is asked at most about requests to the endpoints."""
 
 
 class AccessControl(Protocol):
@@ -200,3 +232,133 @@ def _single_of(health: Health) -> Handler:
 
 def _text(answer: HealthAnswer) -> web.Response:
     return web.Response(status=answer.status, text=answer.text)
+
+
+def flags_page(flags: Mapping[str, str], component: str = COMPONENT) -> Page:
+    """`/flagz`: every option of the command line with its value."""
+
+    def answer(request: web.Request) -> web.Response:
+        lines = "".join(f"{name}={value}\n" for name, value in sorted(flags.items()))
+        return _negotiated(request, "Flagz", component, lines, {"flags": dict(sorted(flags.items()))})
+
+    return answer
+
+
+def status_page(version: str, paths: Iterable[str], component: str = COMPONENT) -> Page:
+    """`/statusz`: since when it runs, what it is, and where else to look."""
+    clock = SystemClock()
+    started = clock.now()
+    folders = sorted({f"/{path.split('/')[1]}" for path in paths})
+
+    def answer(request: web.Request) -> web.Response:
+        up = max(0, int(clock.now() - started))
+        start = datetime.fromtimestamp(int(started), UTC)
+        lines = (
+            f"Started: {start:%a %b %e %H:%M:%S UTC %Y}\n"
+            f"Up: {up // 3600} hr {up // 60 % 60:02} min {up % 60:02} sec\n"
+            f"Python version: {platform.python_version()}\n"
+            f"Binary version: {version}\n"
+            f"Paths: {' '.join(folders)}\n"
+        )
+        fields = {
+            "startTime": f"{start:%Y-%m-%dT%H:%M:%SZ}",
+            "uptimeSeconds": up,
+            "goVersion": "",  # the field must be there; Podium has no Go in it
+            "binaryVersion": version,
+            "paths": folders,
+        }
+        return _negotiated(request, "Statusz", component, lines, fields)
+
+    return answer
+
+
+def _negotiated(request: web.Request, kind: str, component: str, lines: str, fields: Mapping[str, Any]) -> web.Response:
+    """The answer in the first form of the `Accept` header that there is."""
+    for clause in request.headers.get("Accept", "").split(","):
+        media, *rest = (part.strip() for part in clause.split(";"))
+        parameters = dict(part.split("=", 1) for part in rest if "=" in part)
+        if media in ("", "*/*", "text/*", "text/plain") and "as" not in parameters:
+            text = _HEADER.format(component=component, page=kind.lower()) + lines
+            return web.Response(text=text, content_type="text/plain", charset="utf-8")
+        version = parameters.get("v", "")
+        if (parameters.get("as"), parameters.get("g"), version in VERSIONS) != (kind, GROUP, True):
+            continue
+        value = {"kind": kind, "apiVersion": f"{GROUP}/{version}", "metadata": {"name": component}, **fields}
+        response = _structured(media, value)
+        if response is not None:
+            if version != VERSIONS[0]:
+                page = kind.lower()
+                response.headers["Warning"] = (
+                    f'299 - "This version of the {page} endpoint is deprecated. Please use a newer version."'
+                )
+            return response
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": _ACCEPTED}
+    body = msgspec.json.encode({**status, "reason": "NotAcceptable", "code": 406}) + b"\n"
+    return web.Response(status=406, body=body, content_type="application/json")
+
+
+def _structured(media: str, value: Mapping[str, Any]) -> web.Response | None:
+    if media in ("application/json", "application/*", "*/*"):
+        return web.Response(body=msgspec.json.encode(value) + b"\n", content_type="application/json")
+    if media == "application/yaml":
+        return web.Response(text=yaml.safe_dump(value, sort_keys=True), content_type="application/yaml")
+    return None
+
+
+class ServingOptions(NamedTuple):
+    """Named as the flags are."""
+
+    bind_address: str = "0.0.0.0"
+    secure_port: int = 10259
+    """0: nothing is served."""
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+    cert_dir: str = ""
+    client_ca_file: str = ""
+    authentication_kubeconfig: str = ""
+    authorization_kubeconfig: str = ""
+    authentication_skip_lookup: bool = False
+    authentication_tolerate_lookup_failure: bool = True
+    authorization_always_allow_paths: tuple[str, ...] = tuple(ALWAYS_ALLOWED)
+    flags: Mapping[str, str] | None = None
+    """All that was typed, and the defaults of what was not, for `/flagz`."""
+    tls_min_version: str = ""
+
+
+class EndpointAccess(NamedTuple):
+    """Who is let in, under which certificate, and the clients that ask the API server about it."""
+
+    control: DelegatedAccessControl
+    tls: ServingTls
+    clients: tuple[Client, ...]
+
+
+def build_endpoint_access(options: ServingOptions, access: Access) -> EndpointAccess:
+    """Raises CertificateError or AccessError for files that cannot be used."""
+    clients: list[Client] = []
+
+    def client_of(kubeconfig: str) -> Client:
+        clients.append(
+            Client(
+                load_access(kubeconfig) if kubeconfig else access, qps=REVIEWS_PER_SECOND, burst=2 * REVIEWS_PER_SECOND
+            )
+        )
+        return clients[-1]
+
+    authentication = client_of(options.authentication_kubeconfig)
+    authorities = ClientAuthorities(
+        None if options.authentication_skip_lookup else authentication, options.client_ca_file, LOG.warning
+    )
+    control = DelegatedAccessControl(
+        authentication,
+        client_of(options.authorization_kubeconfig),
+        authorities,
+        always_allow_paths=options.authorization_always_allow_paths,
+        tolerate_lookup_failure=options.authentication_tolerate_lookup_failure,
+        report=LOG.warning,
+    )
+    source = certificate_of(options.tls_cert_file, options.tls_private_key_file, options.cert_dir)
+    now: Callable[[], float] = asyncio.get_running_loop().time
+    least = MIN_VERSIONS[options.tls_min_version or "VersionTLS12"]
+    tls = ServingTls(source, lambda: authorities.all(now()), now, LOG.warning, least)
+    return EndpointAccess(control, tls, tuple(clients))

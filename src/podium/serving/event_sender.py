@@ -7,13 +7,20 @@ before every event, unless the queue is half full. No two requests for one event
 What the server cannot take now (no answer, 5xx, 429) goes to the end of the queue, at most twelve times, and the
 sender rests: longer each time it happens in a row. What it refuses (4xx) is dropped. Creating an event that exists is
 a success, since an answer may get lost; a patch of one that is gone creates it again.
+
+Defines the events.k8s.io/v1 Event as it goes over the wire: names, references, times and the API server's limits.
+
+A name is `<object>.<nanoseconds in hex>`, as client-go writes it, and no two events of one recorder share the
+nanoseconds, so that two events of one pod in one instant (which virtual time makes common) are two objects.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+import uuid
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -21,7 +28,8 @@ import msgspec
 from podium.client import ApiError, Client, ClientError, Unreachable
 from podium.framework.clock import Clock
 from podium.framework.report_limit import ReportLimit
-from podium.serving.events.event_object import EventObject, EventSeries, SeriesPatch, encode, micro_time
+from podium.kube import Pod
+from podium.kube.meta import Model, ObjectReference
 
 SENDERS: Final = 4
 QUEUE_LIMIT: Final = 20_000
@@ -36,6 +44,12 @@ FORBIDDEN: Final = (
     "Podium may not write events: let its role create and patch events of the API group events.k8s.io "
     "in all namespaces, as the ClusterRole system:kube-scheduler does"
 )
+NOTE_LIMIT: Final = 1024  # bytes
+INSTANCE_LIMIT: Final = 128
+NAME_LIMIT: Final = 253
+CUT: Final = " ..."
+
+encode: Final = msgspec.json.Encoder().encode
 
 
 class EventEntry:
@@ -228,3 +242,64 @@ def _events_of(event: EventObject) -> str:
 
 def _namespace_ends(details: dict[str, Any]) -> bool:
     return any(cause.get("reason") == "NamespaceTerminating" for cause in details.get("causes") or ())
+
+
+class EventMeta(Model, frozen=True, kw_only=True):
+    name: str
+    namespace: str
+
+
+class EventSeries(Model, frozen=True, kw_only=True):
+    count: int
+    last_observed_time: str
+
+
+class EventObject(Model, frozen=True, kw_only=True):
+    api_version: str
+    kind: str
+    metadata: EventMeta
+    event_time: str
+    series: EventSeries | None = None
+    reporting_controller: str
+    reporting_instance: str
+    action: str
+    reason: str
+    regarding: ObjectReference
+    related: ObjectReference | None = None
+    note: str
+    type: str
+
+
+class SeriesPatch(Model, frozen=True, kw_only=True):
+    series: EventSeries
+
+
+def reference(pod: Pod) -> ObjectReference:
+    metadata = pod.metadata
+    return ObjectReference(
+        api_version="v1",
+        kind="Pod",
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        resource_version=metadata.resource_version,
+    )
+
+
+def event_name(regarding: str, nanoseconds: int, rng: random.Random) -> str:
+    """`regarding.<hex>`, or a random one where that is longer than a name may be."""
+    name = f"{regarding}.{nanoseconds:x}"
+    return name if len(name) <= NAME_LIMIT else str(uuid.UUID(int=rng.getrandbits(128), version=4))
+
+
+def cut_note(note: str) -> str:
+    """At most 1024 bytes; what was cut ends in " ..." as kube-scheduler's does, never inside a character."""
+    if len(note) * 4 <= NOTE_LIMIT:
+        return note
+    raw = note.encode()
+    return note if len(raw) <= NOTE_LIMIT else raw[: NOTE_LIMIT - len(CUT)].decode(errors="ignore") + CUT
+
+
+def micro_time(seconds: float) -> str:
+    """RFC 3339 with microseconds, as the API's MicroTime."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

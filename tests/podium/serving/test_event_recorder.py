@@ -15,10 +15,10 @@ from aiohttp import web
 from podium.client import Access, Client, load_access
 from podium.framework import ManualClock
 from podium.kube import Pod
-from podium.serving.events import recorder as events
-from podium.serving.events import sender as event_sender
-from podium.serving.events.event_object import cut_note
-from podium.serving.events.recorder import EventRecorder, failed_scheduling, preempted, scheduled
+from podium.serving import event_recorder as events
+from podium.serving import event_sender
+from podium.serving.event_recorder import EventRecorder, failed_scheduling, preempted, scheduled
+from podium.serving.event_sender import cut_note
 from tools.kit.builders import make_node, make_pod
 from tools.testbed import ControlPlane
 from tools.testbed.apiclient import ApiClient

@@ -27,7 +27,7 @@ from aiohttp import web
 from podium.client import Client, ClientError
 from podium.framework.report_limit import ReportLimit
 from podium.kube.bounds import UNDECODABLE
-from podium.serving.endpoints.client_certificates import ClientAuthorities, FrontProxy, certificates_in
+from podium.serving.client_certificates import ClientAuthorities, FrontProxy, certificates_in
 from podium.serving.tls import anchor_of
 
 ALWAYS_ALLOWED = ("/healthz", "/readyz", "/livez")

@@ -16,10 +16,10 @@ from aiohttp import web
 
 from podium.client import Access, Client
 from podium.serving.certificate import SelfSigned
-from podium.serving.endpoints.access import UNKNOWN_TOKENS_AT_ONCE, UNKNOWN_TOKENS_PER_SECOND, DelegatedAccessControl
-from podium.serving.endpoints.client_certificates import CONFIG_MAP, ClientAuthorities, LookupFailedError
+from podium.serving.client_certificates import CONFIG_MAP, ClientAuthorities, LookupFailedError
+from podium.serving.endpoint_access import UNKNOWN_TOKENS_AT_ONCE, UNKNOWN_TOKENS_PER_SECOND, DelegatedAccessControl
 from podium.serving.tls import ServingTls
-from tests.podium.serving.endpoints.servings import LOOPBACK, Reply, ask, served
+from tests.podium.serving.servings import LOOPBACK, Reply, ask, served
 from tools.testbed import ControlPlane
 from tools.testbed.certificates import CertificateAuthority, KeyPair
 

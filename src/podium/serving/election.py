@@ -12,7 +12,7 @@ nothing but the clock, so it is right also at the first instant after a long pau
 
 Where the API server runs in this very process (`podium up`), it is stopped together with the scheduler, and no peer can
 have taken the lease meanwhile. Then a pause does not end leading: the lease is renewed late, and only another holder
-ends it. While only the scheduler's loop is blocked, a thread renews (blocked_loop.py).
+ends it. While only the scheduler's loop is blocked, a thread renews (`BlockedLoopRenewal`).
 
     await election.acquire()          # until we lead
     client.guard = election.guard     # no write leaves this process unless it leads
@@ -35,10 +35,10 @@ from podium.framework.clock import Clock
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.meta import ObjectReference
 from podium.kube.printable import shortened
-from podium.serving.election.lease import LeaseLock, LeaseSpec, whole_seconds
 from podium.serving.environment import ProcessEnvironment
-from podium.serving.events.event_object import micro_time
-from podium.serving.events.recorder import EventRecorder
+from podium.serving.event_recorder import EventRecorder
+from podium.serving.event_sender import micro_time
+from podium.serving.lease import LeaseLock, LeaseSpec, whole_seconds
 from podium.serving.log import LOG
 
 JITTER: Final = 1.2

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from podium.framework import ManualClock
 from podium.run.metrics.registry import Metrics
-from podium.serving.endpoints.server import AccessControl, Endpoints, EndpointServer
+from podium.serving.endpoints import AccessControl, Endpoints, EndpointServer
 from tools.testbed.certificates import KeyPair
 
 LOOPBACK = "127.0.0.1"

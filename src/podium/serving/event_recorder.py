@@ -21,16 +21,18 @@ from podium.framework.handle import Preemptor
 from podium.framework.waiting import WaitingPod
 from podium.kube import Pod
 from podium.kube.meta import DEFAULT_NAMESPACE, ObjectReference
-from podium.serving.events.event_object import (
+from podium.serving.event_sender import (
     INSTANCE_LIMIT,
+    QUEUE_LIMIT,
+    EventEntry,
     EventMeta,
     EventObject,
+    EventSender,
     cut_note,
     event_name,
     micro_time,
     reference,
 )
-from podium.serving.events.sender import QUEUE_LIMIT, EventEntry, EventSender
 
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
