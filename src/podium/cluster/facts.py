@@ -18,9 +18,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from kubecel.names import joined
-from podium.cluster.attached import may_attach
+from podium.cluster.attached import Disk, inline_disks, may_attach
 from podium.cluster.counts import PodClass
-from podium.cluster.disks import Disk, inline_disks
 from podium.cluster.resources import CORE_RESOURCES
 from podium.cluster.terms import parse_terms
 from podium.kube import Container, PersistentVolumeClaim, Pod, PodSpec, Volume

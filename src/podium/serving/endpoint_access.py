@@ -25,7 +25,7 @@ import msgspec
 from aiohttp import web
 
 from podium.client import Client, ClientError
-from podium.framework.report_limit import ReportLimit
+from podium.client.problem_reports import ReportLimit
 from podium.kube.bounds import UNDECODABLE
 from podium.serving.client_certificates import ClientAuthorities, FrontProxy, certificates_in
 from podium.serving.tls import anchor_of

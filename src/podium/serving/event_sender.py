@@ -26,8 +26,8 @@ from typing import Any, Final
 import msgspec
 
 from podium.client import ApiError, Client, ClientError, Unreachable
+from podium.client.problem_reports import ReportLimit
 from podium.framework.clock import Clock
-from podium.framework.report_limit import ReportLimit
 from podium.kube import Pod
 from podium.kube.meta import Model, ObjectReference
 

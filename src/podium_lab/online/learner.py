@@ -18,8 +18,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from podium.framework.annotated import read_decimal
 from podium.framework.experience import REWARD, PodOutcome
+from podium.framework.row_numbers import read_decimal
 from podium_lab.online.bandit import Floats, RidgeBandit
 from podium_lab.online.saved_state import (
     SavedState,

@@ -23,8 +23,8 @@ import msgspec
 
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
-from podium.framework.annotated import read_decimal, read_whole
 from podium.framework.experience import PodOutcome
+from podium.framework.row_numbers import read_decimal, read_whole
 from podium.kube.meta import format_time, parse_time
 from podium_lab.reward.lessons import lesson, type_of
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.framework.annotated import read_decimal, read_whole
+from podium.framework.row_numbers import read_decimal, read_whole
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_a_kube_scheduler_that_goes_on_after_a_pause_does_not_get_it_back(plane:
 
 
 def test_a_process_that_was_stopped_sends_nothing_when_it_goes_on(plane: ControlPlane, tmp_path: Path) -> None:
-    paths = [str(Path(podium.__file__).parents[1]), str(Path(__file__).parents[4])]
+    paths = [str(Path(podium.__file__).parents[1]), str(Path(__file__).parents[3])]
     holder = Component(
         "holder",
         [sys.executable, "-m", "tests.podium.serving.holder", plane.kubeconfig_path, "podium"],
