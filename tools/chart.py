@@ -26,8 +26,7 @@ from podium.framework.plugin import Plugin
 from podium.kube.json_object import JsonObject
 from podium.manifests import controller, extender, run
 from podium.manifests.objects import to_yaml
-from podium.manifests.plugin_rights import WRITES, writes_of
-from podium.manifests.rights import Rights, rule
+from podium.manifests.rights import WRITES, Rights, rule, writes_of
 from podium.plugins import load_registry
 from podium_plugins.annotate import deployment as annotate
 

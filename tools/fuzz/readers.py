@@ -40,7 +40,7 @@ from podium.load.sources.matching import NodeIndex
 from podium.load.sources.prometheus import read_vector, result_of
 from podium.load.sources.sample import SourceError
 from podium.plugins import load_registry
-from podium.run.extender_client.messages import binding_result, chosen_victims, filter_result, host_scores
+from podium.run.extender_messages import binding_result, chosen_victims, filter_result, host_scores
 from podium.run.shadow import read_findings
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.http.protobuf import ProtobufError

@@ -3,7 +3,8 @@
 A problem is reported when it begins, when it changes and when it ends, and while it lasts every half minute at most.
 The same holds for single incidents.
 
-Limits how often the same thing is reported, for every log line that a fault could repeat a thousand times a second.
+Also limits how often the same thing is reported, for every log line that a fault could repeat a thousand times a
+second.
 
 The first report on a topic is due at once, and the next when `interval` seconds have passed; those in between are
 counted. What makes two reports one topic is the caller's to say.

@@ -8,7 +8,7 @@ those that a VolumeAttachment names, each once.
 What a claim leads to can change at any time, so claims in use remember who uses them, and volumes and classes remember
 which claims lead through them. Only the rows concerned are counted again, and these rows go into the journal of pods.
 
-Counts the disks that pods mount directly, per node.
+Also counts the disks that pods mount directly, per node.
 
 Disks that a pod names itself (GCE, EBS, iSCSI, RBD) cannot always be shared: two pods on one node conflict over a disk
 unless both only read it; over an EBS volume they always conflict. An RBD image is the same image if any monitor is

@@ -4,7 +4,7 @@ This is where kube-scheduler would construct extenders, plugins and profiles, an
 about single values cannot show: a plugin that does not exist, two queue sorts, no binder. It stops at the first; here
 they are all reported, but a profile whose plugin sets did not decode is left alone rather than blamed for the gap.
 
-Decodes `pluginConfig`: each entry's arguments into the struct of its plugin.
+Also decodes `pluginConfig`: each entry's arguments into the struct of its plugin.
 
 As in kube-scheduler, arguments are decoded and checked even when the plugin is not enabled, `apiVersion` and `kind`
 inside them may be left out but must be right when given, and arguments of an unknown plugin are let pass.

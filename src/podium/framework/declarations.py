@@ -12,9 +12,9 @@ Kinds that scheduling itself depends on are typed, and every scheduler knows the
 custom resources and other groups' objects by "plural.group", and of the core group the few in `CORE_KINDS`. A name that
 is none of these would not be watched, so it is refused.
 
-Says what a plugin has to write instead of the attributes that `depends_on` and `answer_key` have replaced.
+Also says what a plugin has to write instead of the attributes that `depends_on` and `answer_key` have replaced.
 
-Finds which events may help a pod that a plugin rejected, from what the plugin says that its answers depend on.
+Also finds which events may help a pod that a plugin rejected, from what the plugin says that its answers depend on.
 
 That is enough for a plugin that rejects at PreFilter or Filter only and has no `answer_key`: it has declared all that
 its answers depend on. What other plugins wait for is not known, and any event wakes their pods.

@@ -3,7 +3,7 @@
 They are worked out row by row, once, and again for the rows that the cluster's journal of nodes names. Numbers go into
 the column when all of it is wanted: most cycles want one row.
 
-Numbers written as text in annotations, read strictly: what is not plainly a number is None, never a guess.
+Also reads numbers from the text of annotations, strictly: what is not plainly a number is None, never a guess.
 
 Go's rules hold, because annotators and their readers grew up with them: ASCII digits, an optional sign, no blanks, no
 underscores, no hexadecimal. Decimals may have an exponent; `nan` and `inf` are read as such, so that the reader can

@@ -23,7 +23,7 @@ from podium.load.sources import Telemetry
 from podium.run.dashboard import DashboardAddress, serve_process
 from podium.run.driver import LiveParts, LiveScheduler
 from podium.run.memory_dump import dump_on_signal
-from podium.run.metrics.registry import Metrics, resource_metrics
+from podium.run.metrics import Metrics, resource_metrics
 from podium.run.plugin_watchdog import PluginWatchdog
 from podium.run.pod_history import PodHistory
 from podium.run.process import SchedulerProcess

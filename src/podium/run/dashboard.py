@@ -21,7 +21,7 @@ from podium.config.resolved import SchedulerConfig
 from podium.engine.scheduler import Scheduler
 from podium.framework.timer import Step
 from podium.load.sources.telemetry import Followed
-from podium.run.metrics.registry import Metrics
+from podium.run.metrics import Metrics
 from podium.run.pod_history import PodHistory
 from podium.run.process import SchedulerProcess
 from podium.run.shadow import Shadow

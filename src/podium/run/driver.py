@@ -33,11 +33,10 @@ from podium.kube.printable import shortened
 from podium.load.readings import LoadSource
 from podium.run.activity import Activity, WriteFailures
 from podium.run.claim_writer import ClaimWriter
-from podium.run.extender_client.http_extender import build_extenders
-from podium.run.group_status import GroupStatuses
-from podium.run.metrics.registry import Metrics
+from podium.run.http_extender import build_extenders
+from podium.run.metrics import Metrics
 from podium.run.pod_history import PodHistory
-from podium.run.pod_status import KnownPods, PodStatuses
+from podium.run.pod_status import GroupStatuses, KnownPods, PodStatuses
 from podium.run.shadow import Shadow, ShadowWriter
 from podium.run.writer import LiveWriter
 from podium.serving.event_recorder import (

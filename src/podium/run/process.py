@@ -17,7 +17,7 @@ from podium.framework.clock import Clock
 from podium.load.sources import Telemetry
 from podium.run.activity import EVERY
 from podium.run.driver import LiveScheduler
-from podium.run.metrics.registry import Metrics
+from podium.run.metrics import Metrics
 from podium.serving.election import Election
 from podium.serving.event_recorder import EventRecorder
 from podium.serving.log import LOG

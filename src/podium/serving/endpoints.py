@@ -11,13 +11,13 @@
 Every request passes access control first. They are answered on the process's own event loop, so nothing here may take
 long: the one answer that grows with the cluster is written in pieces.
 
-Answers `/flagz` (the options in force) and `/statusz` (version, start, paths), as Kubernetes' components do.
+Also answers `/flagz` (the options in force) and `/statusz` (version, start, paths), as Kubernetes' components do.
 
 Without an `Accept`, and for curl's `*/*`, both are plain text for people. A program asks for an object and names its
 kind: `Accept: application/json;as=Statusz;v=v1beta1;g=config.k8s.io` (also `application/yaml`, and `v1alpha1`, which is
 deprecated). Anything else is refused with 406, as by kube-scheduler.
 
-Builds TLS and access control of the endpoints from the command line's options.
+Also builds TLS and access control of the endpoints from the command line's options.
 
 The defaults are kube-scheduler's: HTTPS on port 10259 with a certificate made on the spot, health for everybody, the
 rest for users that the API server knows and allows.

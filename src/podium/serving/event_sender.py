@@ -8,7 +8,7 @@ What the server cannot take now (no answer, 5xx, 429) goes to the end of the que
 sender rests: longer each time it happens in a row. What it refuses (4xx) is dropped. Creating an event that exists is
 a success, since an answer may get lost; a patch of one that is gone creates it again.
 
-Defines the events.k8s.io/v1 Event as it goes over the wire: names, references, times and the API server's limits.
+Also defines the events.k8s.io/v1 Event as it goes over the wire: names, references, times and the API server's limits.
 
 A name is `<object>.<nanoseconds in hex>`, as client-go writes it, and no two events of one recorder share the
 nanoseconds, so that two events of one pod in one instant (which virtual time makes common) are two objects.

@@ -6,7 +6,7 @@ through the end of its lease writes nothing. When the lease is lost the process 
 supervisor starts it again, and the API server holds all there is to know. When a signal stops it, it first finishes
 what is under way, then hands the lease over and ends with 0.
 
-Renews the lease from a thread while the event loop is blocked, by a plugin for example.
+Also renews the lease from a thread while the event loop is blocked, by a plugin for example.
 
 kube-scheduler renews in a goroutine of its own, so that no plugin can cost it the lease. Here the event loop does,
 until it does not turn any more. The rules are the same: a holder that renewed in time may renew, and no other. A

@@ -9,7 +9,7 @@ scrape, and cost nothing until then.
     client.on_request = metrics.on_request
     metrics.gauge("podium_…", "What it counts.", lambda: …)
 
-Shows on `/metrics` what plugins offer to be seen, in any process.
+Also shows on `/metrics` what plugins offer to be seen, in any process.
 
 A plugin whose numbers cannot be read is left out of the answer, and the log says so once; all others are shown.
 """

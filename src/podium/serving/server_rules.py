@@ -4,7 +4,7 @@ The version is asked for at the start, and again whenever a watch of nodes was c
 upgraded cuts all watches. Only a newer minor is followed. While the servers of a control plane are upgraded one by one,
 answers go back and forth, and the newer ones are those that stay.
 
-Asks the API server for its version, which says by which Kubernetes minor's rules a scheduler decides.
+Also asks the API server for its version, which says by which Kubernetes minor's rules a scheduler decides.
 """
 
 from __future__ import annotations

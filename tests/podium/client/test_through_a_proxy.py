@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from podium.client import Access, Client, Unreachable, repetition
+from podium.client import Access, Client, Unreachable
+from podium.client import client as repetition
 from podium.client.access import Trust
 from tests.podium.client.conftest import Run
 from tests.podium.client.servers import Talk, serving, talking

@@ -11,7 +11,7 @@ import aiohttp
 from aiohttp import web
 
 from podium.framework import ManualClock
-from podium.run.metrics.registry import Metrics
+from podium.run.metrics import Metrics
 from podium.serving.endpoints import AccessControl, Endpoints, EndpointServer
 from tools.testbed.certificates import KeyPair
 

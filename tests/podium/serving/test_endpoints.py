@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from podium.framework import ManualClock
-from podium.run.metrics.registry import Metrics, resource_metrics
+from podium.run.metrics import Metrics, resource_metrics
 from podium.serving import ServingError
-from tests.podium.run.metrics.exposition import families_of
+from tests.podium.run.exposition import families_of
 from tests.podium.serving.servings import CONFIGURATION, Reply, ask, served
 from tools.kit.builders import make_pod
 

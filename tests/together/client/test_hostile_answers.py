@@ -17,7 +17,7 @@ from podium.client.reading import BrokenStream, Reader
 from podium.client.session import SLICE
 from podium.framework.clock import SystemClock
 from podium.framework.experience import ConfigMapName
-from podium.run.last_event import last_event
+from podium.run.snapshot import last_event
 from podium_lab.reward.rewards import RewardBiasArgs, Rewards
 from tests.podium.client.asking import new_client
 from tests.podium.client.conftest import Run

@@ -7,7 +7,7 @@ from threading import active_count
 import pytest
 
 from kubecel import DeviceSelector, DeviceSelectorError, selectable
-from kubecel.stack import is_nearly_used, on_fresh_stack
+from kubecel.limits import is_nearly_used, on_fresh_stack
 from podium_cluster.apiserver.schema.rules import rule_tree
 
 DEVICE = selectable("drv.example.com", {"n": 3}, {})

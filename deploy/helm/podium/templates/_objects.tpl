@@ -129,7 +129,7 @@ profiles:
 {{- if $given -}}{{- $given -}}{{- else -}}{{- ternary .name "kube-scheduler" $beside -}}{{- end -}}
 {{- end -}}
 
-{{/* The folders of the files that plugins read: tokens and certificates, as podium.manifests.plugin_files finds them. */}}
+{{/* The folders of the files that plugins read: tokens and certificates, as podium.manifests.run finds them. */}}
 {{- define "podium.secretFolders" -}}
 {{- $found := list -}}
 {{- $names := .names -}}

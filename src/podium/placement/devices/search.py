@@ -27,9 +27,8 @@ from podium.kube.devices import (
 from podium.kube.node import Node
 from podium.kube.toleration import tolerates
 from podium.kube.versions.devices import NEWEST, DeviceRules
-from podium.placement.devices.capacity import ConsumedAmount
+from podium.placement.devices.capacity import ConsumedAmount, CounterBalance
 from podium.placement.devices.constraints import ConstraintState
-from podium.placement.devices.counters import CounterBalance
 from podium.placement.devices.inventory import DevicePool, NodeDevices, OfferedDevice
 from podium.placement.devices.outcome import ChosenDevice, allocation
 from podium.placement.devices.preparation import (

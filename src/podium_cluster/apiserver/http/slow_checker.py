@@ -10,7 +10,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from kubecel.time_limit import TookTooLongError, time_limit
+from kubecel.limits import TookTooLongError, time_limit
 from podium_cluster.apiserver.errors import StatusError, too_many_requests
 from podium_cluster.apiserver.http.handler import RequestHandler, failure
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse

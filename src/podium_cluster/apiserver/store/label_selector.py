@@ -1,7 +1,6 @@
 """Parses label selectors as they are written in a URL, with the API's 400 where the text is not one."""
 
-from podium.kube.selector import Selector, SelectorError
-from podium.kube.selector_text import parse_selector
+from podium.kube.selector import Selector, SelectorError, parse_selector
 from podium_cluster.apiserver.errors import bad_request
 
 

@@ -17,8 +17,8 @@ from kubecel.checker import Checked, Environment
 from kubecel.compilation import CompilationError, compile_expression
 from kubecel.cost_estimate import estimate_cost
 from kubecel.evaluation import Program, ProgramError
+from kubecel.limits import look_at_the_time
 from kubecel.schema_types import MAX_REQUEST, DeclaredType, rule_environment, sizes_of
-from kubecel.time_limit import look_at_the_time
 from kubecel.types import CelType
 from podium.kube.json_object import JsonObject
 

@@ -12,8 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from kubecel.field_names import escaped
-from kubecel.schema_types import DeclaredType, declare
+from kubecel.schema_types import DeclaredType, declare, escaped
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import Cause, field_forbidden, invalid_value, not_supported, required
 from podium_cluster.apiserver.schema.rules.compiled_rule import (

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from kubecel.evaluation import Program
-from kubecel.field_names import escaped
+from kubecel.limits import look_at_the_time
 from kubecel.metering import CancelledError
-from kubecel.schema_types import DeclaredType, Schema, declare, with_object_fields
+from kubecel.schema_types import DeclaredType, Schema, declare, escaped, with_object_fields
 from kubecel.strconv import go_float
 from kubecel.structured_values import Work, structured, without_schema
-from kubecel.time_limit import look_at_the_time
 from kubecel.values import NONE, CelError, some
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import Cause, shown

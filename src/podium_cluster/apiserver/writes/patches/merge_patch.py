@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from podium.kube.nulls import without_null_fields
+from podium.kube.json_object import without_null_fields
 
 
 def merge_patch(obj: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubecel.field_names import escaped
+from kubecel.schema_types import escaped
 from podium_cluster.apiserver.schema.rules.definition_rules import rule_problems
 from tests.kubecel.generated import Grower
 
