@@ -30,7 +30,7 @@ from podium.framework.experience import ConfigMapName, Learner, LearnerFailed, P
 from podium.kube.bounds import UNDECODABLE
 
 PODS = ApiResource("/api/v1/pods", PodOutcome)
-UNTIL = "podium.io/learnt-until"
+UNTIL = "podium.dev/learnt-until"
 SETTLE = 5.0
 """Seconds from a first lesson until all are written: a crash rarely comes alone."""
 RETRY = 30.0

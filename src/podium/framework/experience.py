@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from podium.framework.handle import Handle
 
 
-REWARD = "podium.io/reward"
+REWARD = "podium.dev/reward"
 """The annotation of a pod that says how it fares: from 0, as badly as can be, to 1."""
 
 

@@ -38,19 +38,17 @@ if TYPE_CHECKING:
 
 _HOME = {
     "beta": ("Floats", "probabilities", "probability"),
-    "capacity": ("cpu_capacity",),
     "commitment": ("NO_OVERCOMMITMENT", "Commitment", "Overcommitted", "commitment_of"),
     "named_scores": ("NamedScorePlugin", "NamedScores"),
     "promql": ("by", "duration", "over_time", "rate", "selector"),
-    "readings": ("GenerationCounter", "GivenLoad", "LoadSource", "Readings", "follow"),
+    "readings": ("GenerationCounter", "GivenLoad", "LoadSource", "Readings", "RowCache", "follow", "shared"),
     "recent_pods": ("RecentPods",),
     "risk": ("Amounts", "LoadRisk", "load_risk", "risk_bounds"),
-    "row_cache": ("RowCache", "shared"),
     "scaling": ("Better", "Missing", "Scale", "median", "scaled", "where_missing"),
     "series": ("Combine", "NodeMatch", "Series", "SeriesPart"),
     "settings": ("BasicAuth", "Header", "SourceSettings", "Tls", "at_address", "source_errors"),
     "sources.usage": ("USAGE_KEYS", "NodeUsage", "UsageSettings"),
-    "utilisation": ("Utilisation", "UtilisationArgs", "address_errors", "no_such_provider", "watcher"),
+    "utilisation": ("Utilisation", "UtilisationArgs", "address_errors", "cpu_capacity", "no_such_provider", "watcher"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

@@ -16,7 +16,7 @@ from podium.manifests.objects import head
 
 USER: Final = 65532
 CONFIG_FOLDER: Final = "/etc/podium"
-CHECKSUM: Final = "podium.io/config-sha256"
+CHECKSUM: Final = "podium.dev/config-sha256"
 """An annotation of pods: a changed configuration makes other pods, which read it."""
 
 

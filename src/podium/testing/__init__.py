@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from podium.testing.trial_outcome import TrialOutcome, TrialState
 
 _MODULE_OF = {
-    "DependsOnError": "recording_scheduler",
+    "DependsOnError": "trial_cluster",
     "TrialCluster": "trial_cluster",
     "TrialOutcome": "trial_outcome",
     "TrialState": "trial_outcome",

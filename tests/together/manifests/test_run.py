@@ -171,7 +171,7 @@ def test_without_a_lease_there_is_never_a_second_scheduler(tmp_path: Path) -> No
 
 def checksum(found: list[dict[str, Any]]) -> str:
     (deployment,) = (each for each in found if each["kind"] == "Deployment")
-    text: str = deployment["spec"]["template"]["metadata"]["annotations"]["podium.io/config-sha256"]
+    text: str = deployment["spec"]["template"]["metadata"]["annotations"]["podium.dev/config-sha256"]
     return text
 
 
