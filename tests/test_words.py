@@ -17,6 +17,7 @@ VAGUE = re.compile(r"\b(somebody|nobody|anew|alike|besides|told)\b", re.IGNORECA
 
 OLD_NAMES = re.compile(
     r"(^|_)(kept|told|said|anew|alike|besides|overheard|surroundings|happening|asked|sift)(_|$)"
+    r"|(^|_)(in_force|scarce|scrutiny|experience|uses_of|reach_index|came_or_went)(_|$)"
     r"|(Kept|Told|Said|Again|Desk|Happening|Surroundings|Wish|News|World|Places|Overheard)"
 )
 """Names that the glossary has better words for."""

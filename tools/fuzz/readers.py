@@ -296,8 +296,8 @@ def _exec_credentials(data: bytes) -> None:
 def _rewards(data: bytes) -> None:
     name, _, table = _text(data).partition("\x00")
     rewards = Rewards(RewardBiasArgs())
-    rewards.recall({name: table}, 1.8e9)
-    rewards.keep(1.8e9)
+    rewards.restore({name: table}, 1.8e9)
+    rewards.save(1.8e9)
 
 
 def _online_state(data: bytes) -> None:
@@ -307,12 +307,12 @@ def _online_state(data: bytes) -> None:
         texts.append(encode_state(msgspec.convert(read_json(data), SavedState)))
     for text in texts:
         learner = OnlineLearner(("one", "cpu"), forgetting=0.99, within=3600.0)
-        learner.recall({KEY: text}, 0.0)
+        learner.restore({KEY: text}, 0.0)
         learner.placed("a", UnrewardedPod("", "n", np.array([1.0, 0.5]), 0.0))
         learner.heard("a", "0.5", False, 0.0)
         for bandit in learner.models.values():
             bandit.model()
-        learner.keep(0.0)
+        learner.save(0.0)
 
 
 def _reward(data: bytes) -> None:

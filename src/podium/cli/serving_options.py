@@ -85,7 +85,7 @@ class ServingFlags:
             self.authentication_skip_lookup,
             self.tolerate_lookup_failure == "true",
             tuple(filter(None, self.always_allow_paths.split(","))),
-            flags_in_force(typed),
+            flag_values(typed),
             tls_min_version,
         )
 
@@ -126,7 +126,7 @@ class LeaderFlags:
         }
 
 
-def flags_in_force(typed: typer.Context) -> dict[str, str]:
+def flag_values(typed: typer.Context) -> dict[str, str]:
     """Every option of the command, without its dashes, with what was typed or else its default."""
     return {
         max(option.opts, key=len).lstrip("-"): _flag_text(typed.params[option.name])

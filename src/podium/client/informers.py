@@ -36,7 +36,7 @@ GLANCE = 0.02
 class PodFollower(Protocol):
     """Something that sees every pod before the engine does."""
 
-    def saw(self, pod: Pod) -> None: ...
+    def observe(self, pod: Pod) -> None: ...
 
     def gone(self, pod: Pod) -> None: ...
 
@@ -86,7 +86,7 @@ class Informers:
 
     def _set(self, item: Any) -> None:
         if self._follower is not None and isinstance(item, Pod):
-            self._follower.saw(item)
+            self._follower.observe(item)
         self._intake.set(item)
         self._changed()
 

@@ -61,7 +61,7 @@ class PodFacts:
         "notes",
         "pod_class",
         "ports",
-        "scarce",
+        "scalar",
         "signature",
         "terms",
         "terms_errors",
@@ -76,7 +76,7 @@ class PodFacts:
         core = [requests.pop(name, 0) for name in CORE_RESOURCES]
         self.counted = np.array((*core, *nonzero_requested(pod, by_sums=resize_by_sums), 1), dtype=np.int64)
         """What the pod adds to the first lines of the resource columns."""
-        self.scarce = tuple((name, amount) for name, amount in requests.items() if amount)
+        self.scalar = tuple((name, amount) for name, amount in requests.items() if amount)
         """What the pod adds of resources beyond cpu, memory and ephemeral storage."""
         self.none_of = tuple(name for name, amount in requests.items() if not amount)
         """Scarce resources of which the pod requests 0."""

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from podium.client import RESOURCES, Access, ApiResource, Client, WatchedExperience
+from podium.client import RESOURCES, Access, ApiResource, Client, WatchedOutcomes
 from podium.client.informers import Informers, custom_kinds
 from podium.config.registry import Registry
 from podium.engine.scheduler import Scheduler
@@ -59,7 +59,7 @@ def build_process(
         api=client,
         report=LOG.warning,
     )
-    experience = None if client is None else WatchedExperience(client, clock=clock, rng=rng, report=LOG.warning)
+    pod_outcomes = None if client is None else WatchedOutcomes(client, clock=clock, rng=rng, report=LOG.warning)
     failures = FirstFailures(log_failure)
     engine = build_engine(
         agents,
@@ -70,7 +70,7 @@ def build_process(
         rules=rules,
         rng=rng,
         load=telemetry,
-        experience=experience,
+        pod_outcomes=pod_outcomes,
         report=LOG.warning,
         on_failure=failures,
     )
@@ -83,7 +83,7 @@ def build_process(
         engine=engine,
         informers=informers,
         telemetry=telemetry,
-        experience=experience,
+        pod_outcomes=pod_outcomes,
         sync=sync,
         context=AgentContext(engine, watched=client is not None, unready=sync.missing),
         metrics=ExtenderMetrics(
@@ -145,7 +145,7 @@ class ExtenderProcess:
     engine: Scheduler
     informers: Informers | None
     telemetry: Telemetry
-    experience: WatchedExperience | None
+    pod_outcomes: WatchedOutcomes | None
     sync: WatchSync
     context: AgentContext
     metrics: ExtenderMetrics
@@ -168,9 +168,9 @@ class ExtenderProcess:
         try:
             return await ProcessLoop().run(stop, [*watching, self._after_sync()])
         finally:
-            if self.experience is not None:
+            if self.pod_outcomes is not None:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self.experience.flush(), LAST_WRITE)
+                    await asyncio.wait_for(self.pod_outcomes.flush(), LAST_WRITE)
 
     async def _after_sync(self) -> None:
         if self.informers is not None:
@@ -181,8 +181,8 @@ class ExtenderProcess:
         environment = AgentEnvironment(self.plugins, self.engine, self.client, self.clock, LOG.warning)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.telemetry.run())
-            if self.experience is not None:
-                group.create_task(self.experience.run())
+            if self.pod_outcomes is not None:
+                group.create_task(self.pod_outcomes.run())
             for agent in self.agents:
                 if agent.companion is not None:
                     group.create_task(agent.companion(environment))

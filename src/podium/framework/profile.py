@@ -55,12 +55,12 @@ from podium.framework.diagnosis import (
 from podium.framework.gang import GangPlugin
 from podium.framework.handle import Handle
 from podium.framework.methods import (
+    ActiveFilters,
     FilterMethods,
-    InForce,
     PreEnqueueMethods,
     PreScoreMethods,
     ScoreMethods,
-    filters_in_force,
+    active_filters_of,
 )
 from podium.framework.normalize import Scores
 from podium.framework.notes import SharedNoteError, check_notes, shared_notes
@@ -142,7 +142,7 @@ class ProfileRuntime:
         self.placement_scorers = tuple(
             each for each in at[Point.PLACEMENT_SCORE] if isinstance(each, PlacementScorePlugin)
         )
-        self._in_force: dict[frozenset[str], InForce] = {}
+        self._active_filters: dict[frozenset[str], ActiveFilters] = {}
         self.first_of_equals = any(plugin.first_of_equals for plugin in at[Point.SCORE])
         """Whether ties go to the first node in the order of the cluster."""
 
@@ -244,8 +244,8 @@ class ProfileRuntime:
 
     def run_filters_on(self, cycle: Cycle, row: int, *, only_moving: bool = False) -> Status | None:
         """One node's verdict under plain filters; `only_moving`: those that pods on it can move."""
-        in_force, node = self.in_force(cycle), NodeInfo(cycle.cluster, row)
-        for plugin in in_force.moving if only_moving else in_force.filters:
+        active, node = self.active_filters(cycle), NodeInfo(cycle.cluster, row)
+        for plugin in active.moving if only_moving else active.filters:
             status = self._judge_node(plugin, cycle, node)
             if status is not None:
                 if status.code == Code.ERROR:
@@ -276,17 +276,17 @@ class ProfileRuntime:
         if not rivals:
             return None
         others = [cluster.stand_in(pod, row) for pod in rivals]
-        if self.in_force(cycle).sums_only:
+        if self.active_filters(cycle).sums_only:
             return self._filters_beside_sums(cycle, row, others)
         with cluster.dry_run():
             return self._filters_beside(cycle, row, others)
 
-    def in_force(self, cycle: Cycle) -> InForce:
+    def active_filters(self, cycle: Cycle) -> ActiveFilters:
         """The filter plugins that have something to say about the pod, after PreFilter."""
         skipped = frozenset(cycle.skipped_filters)
-        known = self._in_force.get(skipped)
+        known = self._active_filters.get(skipped)
         if known is None:
-            known = self._in_force[skipped] = filters_in_force(self.filters, self.pre_filters, skipped)
+            known = self._active_filters[skipped] = active_filters_of(self.filters, self.pre_filters, skipped)
         return known
 
     def _filters_beside_sums(self, cycle: Cycle, row: int, others: list[PlacedPod]) -> Status | None:
@@ -316,13 +316,13 @@ class ProfileRuntime:
 
     def add_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
         """Bring the cycle's notes to where they would be with this pod placed."""
-        for plugin in self.in_force(cycle).followers:
+        for plugin in self.active_filters(cycle).followers:
             if plugin.add_pod is not None:
                 self._adjust(Step.ADD_POD, plugin.plugin, plugin.add_pod, cycle, placed)
 
     def remove_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
         """Bring the cycle's notes to where they would be without this pod."""
-        for plugin in self.in_force(cycle).followers:
+        for plugin in self.active_filters(cycle).followers:
             if plugin.remove_pod is not None:
                 self._adjust(Step.REMOVE_POD, plugin.plugin, plugin.remove_pod, cycle, placed)
 

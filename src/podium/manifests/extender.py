@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
 from podium.client import RESOURCES
-from podium.client.experience import PODS
+from podium.client.watched_outcomes import PODS
 from podium.config.registry import Registry
 from podium.extender.agents import Agent
 from podium.extender.assembly import kinds_to_watch

@@ -9,7 +9,7 @@ Also finds out what the plugins of a configuration read and write.
 
 Plugins declare kinds (`depends_on`), custom resources (`resources`, `interests()`) and writes (`writes`). What they
 measure and where they keep what they learn, they say when they are made: so all are made once, with a source of load
-and an experience that only remember what they are used for.
+and a source of pod outcomes that only remember what they are used for.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from podium.config.resolved import SchedulerConfig
 from podium.config.types import LeaderElection
 from podium.engine.explain import Unwritten
 from podium.framework.clock import SystemClock
-from podium.framework.experience import GivenExperience
 from podium.framework.handle import Driver, EngineState, Handle
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_extras import Write
+from podium.framework.pod_outcomes import GivenOutcomes
 from podium.framework.profile import ProfileRuntime
 from podium.kube.json_object import JsonObject
 from podium.load.readings import GivenLoad
@@ -153,15 +153,15 @@ def writes_of(plugin: type[Plugin]) -> tuple[Write, ...]:
 
 def allow_plugins(rights: Rights, config: SchedulerConfig, registry: Registry, *, shadow: bool = False) -> None:
     """Allow all that the plugins of all profiles need; a shadow writes nothing."""
-    load, experience = GivenLoad(), GivenExperience()
-    runtimes = list(_runtimes(config, registry, load, experience))
+    load, pod_outcomes = GivenLoad(), GivenOutcomes()
+    runtimes = list(_runtimes(config, registry, load, pod_outcomes))
     for resource in watched_kinds(runtimes):
         rights.allow(resource.group, resource.plural, "list", "watch")
     for name in custom_kinds(runtimes):
         rights.allow_watching(name)
     if any(getattr(getattr(series, "source", None), "kind", "") == "metrics-server" for series in load.followed):
         rights.allow("metrics.k8s.io", "nodes", "list")
-    for place in experience.learners:
+    for place in pod_outcomes.learners:
         verbs = ("get",) if shadow else ("create", "get", "update")
         rights.allow_named(place.namespace, "", "configmaps", place.name, *verbs)
     if shadow:
@@ -176,11 +176,11 @@ def allow_plugins(rights: Rights, config: SchedulerConfig, registry: Registry, *
 
 
 def _runtimes(
-    config: SchedulerConfig, registry: Registry, load: GivenLoad, experience: GivenExperience
+    config: SchedulerConfig, registry: Registry, load: GivenLoad, pod_outcomes: GivenOutcomes
 ) -> Iterable[ProfileRuntime]:
     for profile in config.profiles:
         handle = Handle(
-            Driver(clock=SystemClock(), writer=Unwritten(), rng=random.Random(0), load=load, experience=experience),
+            Driver(clock=SystemClock(), writer=Unwritten(), rng=random.Random(0), load=load, pod_outcomes=pod_outcomes),
             EngineState(cluster=Cluster()),
             rules=config.rules,
         )

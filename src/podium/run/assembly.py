@@ -1,6 +1,6 @@
 """Builds the scheduler process of a live cluster: every part is made here, once, and handed what it needs.
 
-    clients → metrics → events → election → measured load, experience → the scheduler → endpoints
+    clients → metrics → events → election → measured load, pod outcomes → the scheduler → endpoints
 
 The lease and the events have a client of their own: neither may wait behind bindings, nor be stopped by their guard.
 """
@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from types import MappingProxyType
 from typing import NamedTuple
 
-from podium.client import Access, Client, WatchedExperience
+from podium.client import Access, Client, WatchedOutcomes
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.kube import Node, Pod
@@ -108,7 +108,7 @@ def build_process(
         else None
     )
     telemetry = Telemetry(clock=clock, rng=rng, nodes=nodes, pods=nodes_of_pods, api=own_client, report=LOG.warning)
-    experience = WatchedExperience(
+    pod_outcomes = WatchedOutcomes(
         own_client, clock=clock, rng=rng, report=LOG.warning, may_write=lambda: process.leads() and not options.shadow
     )
     shadow = Shadow(log_finding) if options.shadow else None
@@ -118,7 +118,7 @@ def build_process(
         clock=clock,
         rng=rng,
         load=telemetry,
-        experience=experience,
+        pod_outcomes=pod_outcomes,
         metrics=metrics,
         shadow=shadow,
         history=PodHistory(clock) if options.remembers else None,
@@ -147,7 +147,7 @@ def build_process(
         recorder=recorder,
         loop=ProcessLoop(election, client, reacquires_lease=options.server_in_process),
         telemetry=telemetry,
-        experience=experience,
+        pod_outcomes=pod_outcomes,
         metrics=metrics,
         clock=clock,
         config=config,

@@ -21,10 +21,10 @@ from podium.config.resolved import SchedulerConfig
 from podium.engine.scheduler import UNSCHEDULABLE, Scheduler
 from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
-from podium.framework.experience import Experience
 from podium.framework.handle import Driver
 from podium.framework.object_problems import ObjectProblem
 from podium.framework.plugin_failures import FirstFailures
+from podium.framework.pod_outcomes import PodOutcomes
 from podium.framework.queued import QueuedPod
 from podium.framework.timer import UNTIMED
 from podium.framework.waiting import WaitingPod
@@ -68,7 +68,7 @@ class LiveParts:
     clock: Clock
     rng: random.Random
     load: LoadSource | None = None
-    experience: Experience | None = None
+    pod_outcomes: PodOutcomes | None = None
     metrics: Metrics | None = None
     shadow: Shadow | None = None
     history: PodHistory | None = None
@@ -124,7 +124,7 @@ class LiveScheduler:
                 rng=parts.rng,
                 launch=self._launch,
                 load=parts.load,
-                experience=parts.experience,
+                pod_outcomes=parts.pod_outcomes,
                 report=LOG.warning,
                 timer=UNTIMED if metrics is None else metrics.timer,
                 on_failure=self.plugin_failures,

@@ -32,10 +32,10 @@ from podium.framework.clock import Clock, ManualClock
 from podium.framework.cycle import Cycle
 from podium.framework.depends_on import NodePart
 from podium.framework.diagnosis import Nomination
-from podium.framework.experience import GivenExperience
 from podium.framework.handle import Driver, Effect, Preemptor
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import PluginFailure
+from podium.framework.pod_outcomes import GivenOutcomes
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError
 from podium.kube import CustomObject, KubeObject, Pod, PriorityClass, decode_documents
@@ -57,7 +57,7 @@ class TrialCluster:
     """A cluster on which plugins are tried; they stand beside kube-scheduler's own, as a profile would have them.
 
     `args` and `weight` are for one plugin, spelt as a configuration does; `config` is a whole one instead (YAML, a path
-    or a dictionary). `load` and `experience` are what `handle` gives plugins: set their readings by hand.
+    or a dictionary). `load` and `pod_outcomes` are what `handle` gives plugins: set their readings by hand.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class TrialCluster:
         settings = make_config(plugins, args, weight, config)
         self.clock = ManualClock(start)
         self.load = GivenLoad()
-        self.experience = GivenExperience()
+        self.pod_outcomes = GivenOutcomes()
         self.outcomes: dict[str, TrialOutcome] = {}
         """The last outcome of each pod that was tried."""
         self._api = TrialApi(self.clock)
@@ -92,7 +92,7 @@ class TrialCluster:
                 rng=random.Random(seed),
                 launch=self._launch,
                 load=self.load,
-                experience=self.experience,
+                pod_outcomes=self.pod_outcomes,
                 report=self._reports.append,
                 on_failure=self._failures.append,
             ),

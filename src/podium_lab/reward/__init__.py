@@ -1,4 +1,4 @@
-"""Placing by experience: a node on which pods of a type have failed is avoided by the next ones. `RewardBias`."""
+"""Placing by pod_outcomes: a node on which pods of a type have failed is avoided by the next ones. `RewardBias`."""
 
 from podium_lab.reward.plugin import RewardBias
 

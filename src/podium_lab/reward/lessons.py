@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from podium.framework.experience import Ended, PodOutcome
+from podium.framework.pod_outcomes import Ended, PodOutcome
 from podium.kube.meta import parse_time
 
 TYPE_LABELS = ("podtype", "app", "name")

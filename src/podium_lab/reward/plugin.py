@@ -17,7 +17,7 @@ import numpy as np
 from podium.cluster import NodeInfo, Nodes
 from podium.framework import Cycle, DependsOn, Handle, NodePart, Plugin, PluginError, Scores
 from podium.framework.environment import filled
-from podium.framework.experience import ConfigMapName, LearnedState, learn
+from podium.framework.pod_outcomes import ConfigMapName, LearnedState, learn
 from podium.kube import Pod
 from podium_lab.reward.lessons import type_of
 from podium_lab.reward.rewards import CONFIG_MAP, NAMESPACE, VARIABLES, RewardBiasArgs, Rewards

@@ -66,8 +66,8 @@ def request_of(facts: PodFacts) -> QuotaAmounts:
     """What a pod counts for. To be read only: it is worked out once for all pods with one signature."""
     request: QuotaAmounts | None = facts.notes.get(_REQUEST)
     if request is None:
-        core, scarce = facts.counted, dict(facts.scarce)
+        core, scalar = facts.counted, dict(facts.scalar)
         request = facts.notes[_REQUEST] = QuotaAmounts(
-            int(core[CPU]), int(core[MEMORY]), int(core[EPHEMERAL_STORAGE]), dict.fromkeys(facts.none_of, 0) | scarce
+            int(core[CPU]), int(core[MEMORY]), int(core[EPHEMERAL_STORAGE]), dict.fromkeys(facts.none_of, 0) | scalar
         )
     return request

@@ -66,7 +66,7 @@ def _unoffered(cluster: Cluster, row: int, request: Request) -> str:
     missing = [
         each.resource
         for each in request
-        if not each.offered and cluster.resources.scarce_on(each.resource, row)[0] <= 0
+        if not each.offered and cluster.resources.scalar_on(each.resource, row)[0] <= 0
     ]
     return f"; the node does not offer {', '.join(missing)}" if missing else ""
 

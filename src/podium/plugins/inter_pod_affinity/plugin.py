@@ -20,7 +20,7 @@ from collections.abc import Hashable, Iterable
 import msgspec
 
 from podium.cluster import Cluster, Nodes, PlacedPod, PodFacts, Term, TermGroup, TermKind
-from podium.cluster.selector_index import Pair, anchors
+from podium.cluster.selector_index import Pair, required_pairs
 from podium.config.field import FieldError, FieldPath
 from podium.config.types import Int32
 from podium.framework import SKIP, Action, Cycle, DependsOn, Handle, Interest, Plugin, Resource, Scores, Status, Verdict
@@ -204,7 +204,7 @@ class AffinityHints:
                 return None
             every = self._any_term and kind == TermKind.REQUIRED_ANTI_AFFINITY
             for term in terms if every else terms[:1]:
-                pairs = anchors(term.selector)
+                pairs = required_pairs(term.selector)
                 if pairs is None:
                     return None
                 awaited.update(pairs)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from podium.cluster import Objects, PodFacts, PodQuery, QueryTerm
 from podium.cluster.facts import FactsCache
-from podium.cluster.selector_index import AnchorIndex
+from podium.cluster.selector_index import SelectorIndex
 from podium.kube import LabelSelector, Pod, TopologySpreadConstraint
 from podium.kube.selector import (
     EVERYTHING,
@@ -149,7 +149,7 @@ def _compile(constraint: TopologySpreadConstraint, selector: Selector, pod: Pod)
 class DefaultSelectors:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._services: dict[str, AnchorIndex[Selector]] = {}
+        self._services: dict[str, SelectorIndex[Selector]] = {}
         self._services_version = -1
 
     def basis(self, pod: Pod) -> Basis | None:
@@ -201,5 +201,5 @@ class DefaultSelectors:
         for service in self._objects.services:
             if service.spec.selector:
                 selector = selector_from_labels(service.spec.selector)
-                self._services.setdefault(service.namespace, AnchorIndex()).add(selector, selector)
+                self._services.setdefault(service.namespace, SelectorIndex()).add(selector, selector)
         self._services_version = self._objects.services.version

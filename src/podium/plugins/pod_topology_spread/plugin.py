@@ -121,9 +121,9 @@ class SpreadHints:
         if rules.error:
             return True
         if before is None or after is None:
-            came_or_went = before or after
-            assert came_or_went is not None, "an event speaks of an object"
-            return any(constraint.selector.matches(came_or_went.labels) for constraint in rules.constraints)
+            changed = before or after
+            assert changed is not None, "an event speaks of an object"
+            return any(constraint.selector.matches(changed.labels) for constraint in rules.constraints)
         if (
             after.uid == pod.uid
             and after.spec.tolerations != before.spec.tolerations

@@ -16,7 +16,7 @@ from podium_cluster.apiserver.schema.custom_fields import may_repeat_fields
 from podium_cluster.apiserver.schema.decoding import NotPlain, struct_walk
 from podium_cluster.apiserver.schema.defaults import defaults_of
 from podium_cluster.apiserver.schema.fields import ANYTHING, FieldType, struct_named, type_names
-from podium_cluster.apiserver.schema.strict_check import DecodingError, Scrutiny
+from podium_cluster.apiserver.schema.strict_check import DecodingError, StrictDecoder
 
 _SHOWN_GROUPS: Final = ("resource.k8s.io",)
 """Groups whose complaints show whole values, in which an empty list is not an absent one."""
@@ -43,16 +43,16 @@ class BuiltInSchema:
                 pass
             else:
                 return []
-        scrutiny = Scrutiny()
+        decoder = StrictDecoder()
         text = msgspec.json.encode(obj, order="deterministic") if raw is None else raw  # patched: keys come sorted
-        taken = scrutiny.read(text, self._struct, self.root.go_type)
+        taken = decoder.read(text, self._struct, self.root.go_type)
         obj.clear()
         obj.update(taken)
         try:
             self._walk(obj)
         except NotPlain:  # what Go takes and this does not: a quantity of a hundred digits
             raise DecodingError("the object holds a value that cannot be represented") from None
-        return scrutiny.problems
+        return decoder.problems
 
     def drop_empty(self, obj: dict[str, Any]) -> None:
         if self._keeps_empty:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from podium.client import Client, WatchedExperience, load_access
-from podium.client.experience import UNTIL
+from podium.client import Client, WatchedOutcomes, load_access
+from podium.client.watched_outcomes import UNTIL
 from podium.framework.clock import SystemClock
-from podium.framework.experience import ConfigMapName
+from podium.framework.pod_outcomes import ConfigMapName
 from podium_lab.reward.rewards import RewardBiasArgs, Rewards
 from tools.testbed import ControlPlane
 from tools.testbed.objects import make_pod
@@ -35,7 +35,7 @@ class Replica:
 
     def __init__(self, client: Client, *, may_write: bool = True) -> None:
         self.said: list[str] = []
-        self.experience = WatchedExperience(
+        self.pod_outcomes = WatchedOutcomes(
             client,
             clock=SystemClock(),
             rng=random.Random(1),
@@ -43,11 +43,11 @@ class Replica:
             may_write=lambda: may_write,
             settle=0.05,
         )
-        self.rewards = self.experience.follow(KEPT, lambda: Rewards(RewardBiasArgs()), lambda _pod, _error: None)
+        self.rewards = self.pod_outcomes.follow(KEPT, lambda: Rewards(RewardBiasArgs()), lambda _pod, _error: None)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.experience.run())
+        task = asyncio.create_task(self.pod_outcomes.run())
         try:
             yield
         finally:
@@ -148,7 +148,7 @@ def test_who_does_not_lead_learns_and_writes_nothing(plane: ControlPlane) -> Non
             fail(plane, "p")
             await until(lambda: replica.value("a") == "0.900000", "it learns")
             await asyncio.sleep(0.2)
-        await replica.experience.flush()
+        await replica.pod_outcomes.flush()
         assert kept(plane) == {}
 
     with_client(plane, work)
@@ -157,12 +157,12 @@ def test_who_does_not_lead_learns_and_writes_nothing(plane: ControlPlane) -> Non
 def test_what_is_unwritten_at_the_end_can_be_written(plane: ControlPlane) -> None:
     async def work(client: Client) -> None:
         replica = Replica(client)
-        replica.experience._settle = 600
+        replica.pod_outcomes._settle = 600
         async with replica.running():
             fail(plane, "p")
             await until(lambda: replica.value("a") == "0.900000", "it learns")
         assert kept(plane) == {}
-        await replica.experience.flush()
+        await replica.pod_outcomes.flush()
         assert lines(plane) == [["a", "0.900000", "1"]]
 
     with_client(plane, work)

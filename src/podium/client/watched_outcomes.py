@@ -26,7 +26,7 @@ from podium.client.problem_reports import ProblemReports
 from podium.client.reflector import Reflector
 from podium.client.resource import ApiResource
 from podium.framework.clock import Clock
-from podium.framework.experience import ConfigMapName, Learner, LearnerFailed, PodOutcome
+from podium.framework.pod_outcomes import ConfigMapName, Learner, LearnerFailed, PodOutcome
 from podium.kube.bounds import UNDECODABLE
 
 PODS = ApiResource("/api/v1/pods", PodOutcome)
@@ -41,8 +41,8 @@ TURNS = 5
 L = TypeVar("L", bound=Learner)
 
 
-class WatchedExperience:
-    """A `framework.experience.Experience`; does nothing while no plugin learns. `run` it; `flush` at the end."""
+class WatchedOutcomes:
+    """A `framework.pod_outcomes.PodOutcomes`; does nothing while no plugin learns. `run` it; `flush` at the end."""
 
     def __init__(
         self,
@@ -81,13 +81,13 @@ class WatchedExperience:
         if not self._pages:
             return
         reflector = Reflector(
-            self._client, PODS, on_set=self._saw, on_delete=_nothing, report=self._report, rng=self._rng
+            self._client, PODS, on_set=self._observe, on_delete=_nothing, report=self._report, rng=self._rng
         )
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(reflector.run())
             tasks.create_task(self._keep())
 
-    async def recalled(self, seconds: float) -> None:
+    async def restored(self, seconds: float) -> None:
         """Wait until what was kept is known, but no longer than this; `run` does the reading."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._recalled.wait(), seconds)
@@ -98,10 +98,10 @@ class WatchedExperience:
             if page.unwritten and self._may_write():
                 await page.write()
 
-    def _saw(self, pod: PodOutcome) -> None:
+    def _observe(self, pod: PodOutcome) -> None:
         now = self._clock.now()
         for page in self._pages.values():
-            if page.saw(pod, now):
+            if page.observe(pod, now):
                 self._unwritten.set()
 
     async def _keep(self) -> None:
@@ -141,12 +141,12 @@ class _Page:
         self._learnt_before = 0
         self._newest = 0
 
-    def saw(self, pod: PodOutcome, now: float) -> bool:
+    def observe(self, pod: PodOutcome, now: float) -> bool:
         version = _number(pod.metadata.resource_version)
         if 0 < version <= self._learnt_before:
             return False
         try:
-            if not self.learner.saw(pod, now):
+            if not self.learner.observe(pod, now):
                 return False
         except Exception as error:  # whatever the plugin raises; it is logged with its name
             self._failed(pod.key, error)
@@ -185,7 +185,7 @@ class _Page:
     def _lessons(self) -> dict[str, str] | None:
         """What the learner wants kept; None where it fails."""
         try:
-            return self.learner.keep(self._clock.now())
+            return self.learner.save(self._clock.now())
         except Exception as error:  # whatever the plugin raises; it is logged with its name
             self._failed("", error)
             return None
@@ -222,7 +222,7 @@ class _Page:
         annotations: Mapping[str, str] = self._found["metadata"].get("annotations") or {}
         self._newest = max(self._newest, _number(annotations.get(UNTIL, "")))
         try:
-            self.learner.recall(self._found.get("data") or {}, self._clock.now())
+            self.learner.restore(self._found.get("data") or {}, self._clock.now())
         except Exception as error:  # whatever the plugin raises; it is logged with its name
             self._failed("", error)
 

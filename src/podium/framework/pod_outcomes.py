@@ -89,13 +89,13 @@ class PodOutcome(NamespacedObject, frozen=True, kw_only=True):
 class Learner(Protocol):
     """Learns from what becomes of pods, and says what is to be kept of it."""
 
-    def saw(self, pod: PodOutcome, now: float) -> bool:
+    def observe(self, pod: PodOutcome, now: float) -> bool:
         """A pod came or changed; whether there is something new to keep."""
 
-    def recall(self, lessons: Mapping[str, str], now: float) -> None:
+    def restore(self, lessons: Mapping[str, str], now: float) -> None:
         """Take over what was kept, here or by another replica; what cannot be read is passed over."""
 
-    def keep(self, now: float) -> dict[str, str]:
+    def save(self, now: float) -> dict[str, str]:
         """What is to be kept: the data of a ConfigMap."""
 
 
@@ -106,14 +106,14 @@ LearnerFailed = Callable[[str, Exception], None]
 """Called with what a learner raised, and the pod that it was about, "namespace/name" or empty."""
 
 
-class Experience(Protocol):
+class PodOutcomes(Protocol):
     """A driver's watch of pods, which also keeps what is learnt from them."""
 
     def follow(self, where: ConfigMapName, make: Callable[[], L], failed: LearnerFailed) -> L:
         """The learner whose lessons are kept there: the one there is, or a new one."""
 
 
-class GivenExperience:
+class GivenOutcomes:
     """Pods shown by hand: for tests and simulations. Nothing is kept."""
 
     def __init__(self) -> None:
@@ -124,16 +124,16 @@ class GivenExperience:
 
     def show(self, pod: PodOutcome, now: float) -> None:
         for learner in self.learners.values():
-            learner.saw(pod, now)
+            learner.observe(pod, now)
 
 
 def learn(handle: Handle, where: ConfigMapName, make: Callable[[], L]) -> L:
     """The learner whose lessons are kept there; one that learns nothing where no driver watches pods."""
-    if handle.experience is None:
+    if handle.pod_outcomes is None:
         return make()
     plugin, on_failure = handle.initializing, handle.on_failure
 
     def failed(pod: str, error: Exception) -> None:
         on_failure(PluginFailure(plugin, Step.LEARN, pod, "", error))
 
-    return handle.experience.follow(where, make, failed)
+    return handle.pod_outcomes.follow(where, make, failed)
