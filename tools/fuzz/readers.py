@@ -17,7 +17,7 @@ import numpy as np
 from kubecel import DeviceSelectorError, compile_selector, selectable
 from kubecel.quantity import QuantityError, canonical, milli
 from podium.client.errors import AccessError
-from podium.client.exec_plugin import ExecCredentials
+from podium.client.exec_plugin import ExecCommand, ExecCredentials
 from podium.client.loading import load_access
 from podium.config import ConfigError, load_config
 from podium.config.durations import Duration
@@ -290,7 +290,7 @@ def _nodes() -> NodeIndex:
 
 
 def _exec_credentials(data: bytes) -> None:
-    ExecCredentials("x", [], origin="f", api_version="client.authentication.k8s.io/v1")._parse(data)
+    ExecCredentials(ExecCommand("x", [], api_version="client.authentication.k8s.io/v1"), origin="f")._parse(data)
 
 
 def _rewards(data: bytes) -> None:

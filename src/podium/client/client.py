@@ -158,13 +158,13 @@ class Client:
         self._prefix = access.url.raw_path.rstrip("/")
         self._session = Session(
             limit=CONNECTIONS,
-            proxy=access.proxy,
-            server_name=access.tls_server_name,
-            compression=access.compression,
-            connector=access.connector,
+            proxy=access.route.proxy,
+            server_name=access.route.tls_server_name,
+            compression=access.route.compression,
+            connector=access.route.connector,
         )
         self._large_answers = asyncio.Lock()
-        self._pool = None if access.proxy else self._new_pool()
+        self._pool = None if access.route.proxy else self._new_pool()
         self._version = -1
         self._heads: dict[str, bytes] = {}
         self._headers: dict[str, CIMultiDict[str]] = {}
@@ -364,7 +364,7 @@ class Client:
         return Pool(
             url.host or "",
             url.port or 443,
-            server_name=self.access.tls_server_name,
+            server_name=self.access.route.tls_server_name,
             limit=CONNECTIONS,
             max_answer=MAX_OBJECT,
         )

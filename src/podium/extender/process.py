@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.client import RESOURCES, Access, ApiResource, Client, WatchedOutcomes
-from podium.client.informers import Informers, custom_kinds
+from podium.client.informers import Informers, WatchedKinds, custom_kinds
 from podium.config.registry import Registry
 from podium.engine.scheduler import Scheduler
 from podium.extender.agents import Agent, AgentEnvironment
@@ -111,11 +111,10 @@ def _informers(client: Client, engine: Scheduler, agents: Sequence[Agent], rng: 
     return Informers(
         client,
         engine.intake,
-        custom=custom_kinds(engine.profiles.values()),
-        resources=resources.values(),
         changed=lambda: None,
         rng=rng,
         report=LOG.warning,
+        watched=WatchedKinds(custom=custom_kinds(engine.profiles.values()), resources=resources.values()),
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.client import Client
-from podium.client.informers import Informers, custom_kinds, watched_kinds
+from podium.client.informers import Informers, WatchedKinds, custom_kinds, watched_kinds
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.scheduler import UNSCHEDULABLE, Scheduler
@@ -160,13 +160,15 @@ class LiveScheduler:
         self.informers = Informers(
             client,
             self.engine.intake,
-            custom=custom_kinds(self.engine.profiles.values()),
-            resources=watched_kinds(self.engine.profiles.values()),
             changed=self._work.set,
             follower=shadow,
             rng=parts.rng,
             report=LOG.warning,
-            keep_raw=bool(config.extenders),
+            watched=WatchedKinds(
+                custom=custom_kinds(self.engine.profiles.values()),
+                resources=watched_kinds(self.engine.profiles.values()),
+                keep_raw=bool(config.extenders),
+            ),
         )
         if metrics is not None:
             metrics.follow(self.informers.by_kind.values())
