@@ -84,10 +84,6 @@ def _permit_code(answer: Status | Waits) -> Code:
     return answer.code if isinstance(answer, Status) else Code.WAIT if answer else SUCCESS
 
 
-def _success(_answer: object) -> Code:
-    return SUCCESS
-
-
 class ProfileRuntime:
     """A profile's plugins at work; its extension points are timed by the timer of its handle."""
 
@@ -113,8 +109,7 @@ class ProfileRuntime:
             self.handle.initializing = name
             return with_checked_attributes(plugin_type(self.profile.args.get(name), self.handle))
         except Exception as error:  # whatever the plugin raises
-            ours = isinstance(error, PluginError) or plugin_type.__module__.startswith("podium.")
-            line = "" if ours else line_of(error)  # Podium's own plugins say which argument is wrong
+            line = "" if isinstance(error, PluginError) or plugin_type.trusted else line_of(error)
             raise PluginError(f'initializing plugin "{name}": {describe(error)}{line}') from error
 
     def _resolve(self, names: Mapping[Point, tuple[str, ...]]) -> None:
@@ -367,7 +362,7 @@ class ProfileRuntime:
 
     # Scoring
 
-    @timed_decision(Step.PRE_SCORE, _success)
+    @timed_decision(Step.PRE_SCORE)
     def run_pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
         """Prepare all score plugins; those that have nothing to say are skipped in this cycle."""
         cycle.skipped_scores = {
@@ -387,7 +382,7 @@ class ProfileRuntime:
             return status is None
         raise PluginError(f"{running(Step.PRE_SCORE, plugin.name)}: {status.message}")
 
-    @timed_decision(Step.SCORE, _success)
+    @timed_decision(Step.SCORE)
     def run_scores(self, cycle: Cycle, nodes: Nodes) -> ScoreTable:
         """Every score plugin on every feasible node: raw, normalised, checked, weighted, summed."""
         by_plugin: dict[str, Scores | int] = {}
@@ -465,7 +460,7 @@ class ProfileRuntime:
                 return rejection_or_error(Step.RESERVE, status.by(name))
         return None
 
-    @timed(Step.UNRESERVE, _success)
+    @timed(Step.UNRESERVE)
     def run_unreserve(self, cycle: Cycle, node_name: str) -> None:
         """Undo Reserve, all plugins in reverse order. What one raises must not keep the others from undoing theirs."""
         for name, unreserve in self._unreserves:
