@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from podium.kube import CSINode, Namespace, Node, Pod, ResourceClaim
 from podium.kube.claim_status import deallocated
+from podium.placement.devices.allocator import search
 from podium.placement.devices.preparation import prepare
-from podium.placement.devices.search import search
 from podium.placement.devices.uses import device_uses
 from tools.bench.loop import DECISION, WorkloadRun
 from tools.bench.templates import NODE, Maker, ObjectTemplate

@@ -16,7 +16,7 @@ import numpy as np
 
 from kubecel import DeviceSelectorError, compile_selector, selectable
 from kubecel.quantity import QuantityError, canonical, milli
-from podium.client.errors import AccessError
+from podium.client.api_errors import AccessError
 from podium.client.exec_plugin import ExecCommand, ExecCredentials
 from podium.client.loading import load_access
 from podium.config import ConfigError, load_config

@@ -83,8 +83,8 @@ def run(
     from podium.config import default_config, load_config
     from podium.kube.versions import NEWEST
     from podium.manifests.objects import IMAGE
-    from podium.manifests.run import RunSettings, without_kubeconfig
-    from podium.manifests.run import manifest as objects_of
+    from podium.manifests.scheduler import RunSettings, without_kubeconfig
+    from podium.manifests.scheduler import manifest as objects_of
 
     registry, named = registry_and_named(plugin)
     given = given_rules(kubernetes_version)

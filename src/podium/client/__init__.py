@@ -2,8 +2,8 @@
 and lessons stored in ConfigMaps (`WatchedOutcomes`)."""
 
 from podium.client.access import Access
+from podium.client.api_errors import AccessError, ApiError, ClientError, TimedOut, Unreachable, missing_rule
 from podium.client.client import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
-from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable, missing_rule
 from podium.client.loading import load_access
 from podium.client.reflector import Reflector
 from podium.client.resource import RESOURCES, WATCHED, ApiResource

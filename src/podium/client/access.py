@@ -17,8 +17,8 @@ from typing import NamedTuple
 from aiohttp import BaseConnector
 from yarl import URL
 
+from podium.client.api_errors import AccessError
 from podium.client.credentials import Credentials, FixedCredentials, Identity, RotatedFile, bearer
-from podium.client.errors import AccessError
 from podium.client.session import TcpConnector
 from podium.client.tls import tls_context
 from podium.framework.clock import Clock, SystemClock

@@ -35,7 +35,7 @@ import msgspec
 from multidict import CIMultiDict
 
 from podium.client.access import Access
-from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable, refusal
+from podium.client.api_errors import AccessError, ApiError, ClientError, TimedOut, Unreachable, refusal
 from podium.client.pool import NotSentError, Pool
 from podium.client.session import Chunks, Session, abandon, read_whole, unreachable
 from podium.client.wire import MalformedResponseError

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from podium.client.api_errors import AccessError
 from podium.client.credentials import Identity, bearer
-from podium.client.errors import AccessError
 from podium.framework.clock import Clock, SystemClock
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.printable import printable

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
+from podium.client.api_errors import ApiError, ClientError
 from podium.client.client import Client
-from podium.client.errors import ApiError, ClientError
 from podium.client.problem_reports import SharedOutage
 from podium.client.reflector import Reflector, WatchOptions
 from podium.client.resource import GATED, RESOURCES, WATCHED, ApiResource, NoSuchKindError, find_resource

@@ -14,8 +14,8 @@ from urllib.parse import quote
 from yarl import URL
 
 from podium.client.access import Access, Route, Trust
+from podium.client.api_errors import AccessError
 from podium.client.credentials import FileCredentials, FixedCredentials, Identity, RotatedFile, basic, bearer
-from podium.client.errors import AccessError
 from podium.client.exec_plugin import (
     ALWAYS,
     EXTENSION,

@@ -21,8 +21,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from podium.client.api_errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
 from podium.client.client import SILENT_WATCH, Client
-from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
 from podium.client.listing import list_all
 from podium.client.problem_reports import ProblemReports, SharedOutage
 from podium.client.reading import (

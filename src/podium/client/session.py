@@ -21,7 +21,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from podium.client.errors import TimedOut, Unreachable
+from podium.client.api_errors import TimedOut, Unreachable
 from podium.client.pool import NotSentError
 from podium.client.wire import AnswerTooLargeError, MalformedResponseError
 from podium.kube.bounds import MOST_VALUES

@@ -20,8 +20,8 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from podium.client.api_errors import ApiError, ClientError, missing_rule
 from podium.client.client import Client
-from podium.client.errors import ApiError, ClientError, missing_rule
 from podium.client.problem_reports import ProblemReports
 from podium.client.reflector import Reflector
 from podium.client.resource import ApiResource

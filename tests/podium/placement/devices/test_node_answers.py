@@ -19,10 +19,10 @@ from podium.placement.devices import (
     allocate,
     node_answers,
 )
+from podium.placement.devices.allocator import search
 from podium.placement.devices.inventory import device_matches, node_matches
 from podium.placement.devices.node_answers import SHORT, NodeAnswers, SearchTime
 from podium.placement.devices.preparation import never
-from podium.placement.devices.search import search
 from podium.placement.devices.uses import DeviceUses, device_uses
 from tests.podium.placement.devices.worlds import (
     DRIVER,
