@@ -78,8 +78,8 @@ if TYPE_CHECKING:
     from podium.framework.row_numbers import RowNumbers, read_decimal, read_whole
     from podium.framework.waiting import WaitingPod
     from podium.kube import DecodeError, Node, Pod, decode_documents
+    from podium.load.scaling import as_score, as_scores, rounded
     from podium.placement.resource_usage import DEFAULT_RESOURCES, ResourceSpec
-    from podium.placement.rounding import as_score, as_scores, rounded
     from podium.plugins import PluginLoadError, load_registry
 
 _HOME = {
@@ -169,7 +169,7 @@ _HOME = {
         "DEFAULT_RESOURCES",
         "ResourceSpec",
     ),
-    "podium.placement.rounding": (
+    "podium.load.scaling": (
         "as_score",
         "as_scores",
         "rounded",

@@ -108,7 +108,7 @@ def run(
 
 def _mounted(plugins: list[str]) -> tuple[list[str], dict[str, str]]:
     """The options `--plugin` of the process in the cluster, and the files among them."""
-    from podium.manifests.workload import CONFIG_FOLDER
+    from podium.manifests.objects import CONFIG_FOLDER
     from podium.plugins.plugin_source import SUFFIX, file_of, split_option
 
     options, files = [], {}

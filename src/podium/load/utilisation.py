@@ -31,9 +31,9 @@ from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 from podium.framework.row_numbers import RowNumbers
 from podium.load.readings import GenerationCounter, Readings, follow
+from podium.load.scaling import Floats
 from podium.load.series import NodeMatch, Series
 from podium.load.settings import SourceSettings, Tls
-from podium.placement.rounding import Floats
 
 if TYPE_CHECKING:
     from podium.framework.handle import Handle

@@ -21,17 +21,19 @@ from podium.extender.agents import Agent
 from podium.extender.assembly import kinds_to_watch
 from podium.framework.plugin import Plugin
 from podium.kube.json_object import JsonObject
-from podium.manifests.objects import IMAGE, head, to_yaml
-from podium.manifests.rights import SYSTEM, Rights
-from podium.manifests.workload import (
+from podium.manifests.objects import (
     CONFIG_FOLDER,
+    IMAGE,
     config_map,
     config_mount,
     container,
     deployment,
     disruption_budget,
+    head,
     probes,
+    to_yaml,
 )
+from podium.manifests.rights import SYSTEM, Rights
 
 FIRST_PORT = 5401
 CONFIG_FILE = "scheduler.yaml"

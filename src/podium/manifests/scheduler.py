@@ -27,19 +27,21 @@ from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.config.types import LeaderElection
 from podium.kube.json_object import JsonObject
-from podium.manifests.objects import IMAGE, head, to_yaml
-from podium.manifests.rights import Rights, allow_plugins
-from podium.manifests.workload import (
+from podium.manifests.objects import (
     CONFIG_FOLDER,
+    IMAGE,
     config_map,
     config_mount,
     container,
     deployment,
     disruption_budget,
+    head,
     probes,
     service,
     service_monitor,
+    to_yaml,
 )
+from podium.manifests.rights import Rights, allow_plugins
 
 CONFIG_FILE: Final = "scheduler.yaml"
 PORT: Final = 10259
