@@ -22,7 +22,8 @@ class BuildWithCommit(build_py):
         super().run()
         if not self.editable_mode:
             write_commit(Path(self.build_lib, "podium"))
-            shutil.copytree(HERE / "examples", Path(self.build_lib, "podium/examples"), dirs_exist_ok=True)
+            target = Path(self.build_lib, "podium/examples")
+            shutil.copytree(HERE / "examples", target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
 
 
 class SourcesWithCommit(sdist):

@@ -17,7 +17,7 @@ import podium.testing
 from docs.tables import ASKED_FOR, TABLES
 from docs.tables.metrics import SECTIONS, metrics
 from podium import packages
-from podium.cli.plugin_groups import GROUPS
+from podium.cli.catalog import GROUPS
 from podium_lab.simulator.scenario import scenario_schema
 
 ROOT = Path(__file__).parent.parent
@@ -87,7 +87,7 @@ def test_the_tables_have_every_plugin_and_every_command() -> None:
     headings = re.findall(r"^### (\w+)$", TABLES["plugin-arguments"](), re.MULTILINE)
     assert sorted(headings) == sorted(packages.plugins())
     commands = TABLES["commands"]()
-    for command in ("podium up", "podium annotate usage", "podium extender manifest"):
+    for command in ("podium up", "podium annotate usage", "podium manifest extender"):
         assert f"\n## {command}\n" in commands
 
 

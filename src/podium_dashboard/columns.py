@@ -153,7 +153,9 @@ class ColumnReader:
                 MeasuredColumn(
                     query=str(each.series.query),
                     source=each.series.source.kind,
-                    values=[None if math.isnan(value) else value for value in each.readings.column(cluster)[chosen]],
+                    values=[
+                        None if math.isnan(value) else value for value in each.readings.column(cluster)[chosen].tolist()
+                    ],
                 )
                 for each in view.followed[:MOST_MEASURED]
             ],

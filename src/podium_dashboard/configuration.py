@@ -9,9 +9,18 @@ from typing import Final
 from prometheus_client.core import Metric
 
 from podium.config import to_dict
+from podium.config.resolved import Profile
 from podium.config.secrets import without_secrets
 from podium.run.dashboard import SchedulerView
-from podium_dashboard.records import ConfigurationAnswer, DashboardState, PluginTime, TelemetryRow
+from podium_dashboard.records import (
+    ConfigurationAnswer,
+    DashboardState,
+    PluginPlace,
+    PluginTime,
+    PointPlugins,
+    ProfilePoints,
+    TelemetryRow,
+)
 
 PLUGIN_TIMES: Final = "scheduler_plugin_execution_duration_seconds"
 
@@ -23,6 +32,9 @@ def configuration_answer(state: DashboardState) -> Callable[[SchedulerView], Con
         return ConfigurationAnswer(
             state=state,
             configuration=without_secrets(to_dict(view.config)),
+            profiles=[
+                ProfilePoints(name=each.scheduler_name, points=list(_points(each))) for each in view.config.profiles
+            ],
             feature_gates=sorted(map(str, view.config.gates)),
             times=list(_times(view)),
             failures={" ".join(where): number for where, number in view.failures.items()},
@@ -30,6 +42,15 @@ def configuration_answer(state: DashboardState) -> Callable[[SchedulerView], Con
         )
 
     return take
+
+
+def _points(profile: Profile) -> Iterator[PointPlugins]:
+    for point, names in profile.plugins.items():
+        weights = {"score": profile.weights, "placementScore": profile.placement_weights}.get(point, {})
+        if names:
+            yield PointPlugins(
+                point=point, plugins=[PluginPlace(name=name, weight=weights.get(name)) for name in names]
+            )
 
 
 def _times(view: SchedulerView) -> Iterator[PluginTime]:

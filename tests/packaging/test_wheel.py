@@ -60,6 +60,8 @@ def test_it_runs_without_the_checkout(repository: Path, installed: Path, tmp_pat
     assert re.fullmatch(rf"podium \S+ \({commit}\), decides as kube-scheduler v1\.36\.\d+\n", version)
     crds = _ran(tmp_path, installed, "podium", "crds", "-o", "name")
     assert (crds.returncode, "podgroups" in crds.stdout) == (0, True), crds.stderr
+    listed = _ran(tmp_path, installed, "podium", "examples", "-o", "json")  # pip has compiled those in Python
+    assert (listed.returncode, ".pyc" in listed.stdout) == (0, False), listed.stderr
     demo = _ran(tmp_path, installed, "podium", "up", "--demo", "--port", "0")
     assert demo.returncode == 0, demo.stderr
     explained = _ran(tmp_path, installed, "podium", "explain", "shop/web-4", "--from", "sample:cluster")

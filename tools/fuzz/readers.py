@@ -47,8 +47,8 @@ from podium_cluster.apiserver.http.protobuf import ProtobufError
 from podium_cluster.apiserver.http.protobuf import decode as decode_protobuf
 from podium_cluster.apiserver.kinds import POD as POD_KIND
 from podium_cluster.apiserver.presentation.json_path import JsonPath, JsonPathError
-from podium_cluster.apiserver.schema.rules import Correlated, rule_tree
-from podium_cluster.apiserver.schema.rules.definition_rules import rule_problems
+from podium_cluster.apiserver.schema.correlation import Correlated
+from podium_cluster.apiserver.schema.rules import rule_problems, rule_tree
 from podium_cluster.apiserver.store.database import DatabaseError
 from podium_cluster.apiserver.store.label_selector import parse_label_selector
 from podium_cluster.apiserver.store.selection import selection
@@ -66,9 +66,8 @@ from podium_lab.learned.policy_file import PolicyError, decoded, path_of
 from podium_lab.learned.seen_pods import read_classes
 from podium_lab.learning.replay import ReplayError, replayed
 from podium_lab.model_decision_log import sum_up
-from podium_lab.online.learner import KEY, OnlineLearner, UnrewardedPod
-from podium_lab.online.saved_state import SavedModel, SavedState, encode_state
-from podium_lab.reward.rewards import RewardBiasArgs, Rewards
+from podium_lab.online.learner import KEY, OnlineLearner, SavedModel, SavedState, UnrewardedPod, encode_state
+from podium_lab.reward import RewardBiasArgs, Rewards
 from podium_plugins.peaks import MODEL_FILE, read_models
 from podium_plugins.qos.history import read_history
 from tools.bench.report import NotARunError, load_run
@@ -218,7 +217,7 @@ def _rule(data: bytes) -> object:
     parts = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set", "maxItems": 10}
     size = {"x-kubernetes-int-or-string": True}
     schema = {"type": "object", "properties": {"parts": parts, "size": size}, "x-kubernetes-validations": [rule]}
-    rule_problems(schema, "schema")
+    list(rule_problems(schema, "schema"))
     tree = rule_tree(schema)
     new, old = {"parts": ["b", "a"], "size": 1}, {"parts": ["a"], "size": "1"}
     return tree.causes(new, old, Correlated(new, old, schema)) if tree else None

@@ -92,9 +92,8 @@ def explain(
 
     Example: podium explain -A
     """
-    from podium.cli.configuration import read_config
+    from podium.cli.configuration import first_for_some_minor, given_rules, read_config
     from podium.cli.judging import ExplainOptions, of_cluster, of_files
-    from podium.cli.kubernetes_version import first_for_some_minor, given_rules
 
     if schema:
         from podium.whatif.explain_document import explain_schema
@@ -136,8 +135,8 @@ def explain(
 
 
 def _print(options: "ExplainOptions", answer: "Explained", output: Output) -> None:
+    from podium.cli.queue import show_waiting
     from podium.cli.show import show
-    from podium.cli.waiting_table import show_waiting
 
     for note in answer.asides:
         echo(note, err=True)

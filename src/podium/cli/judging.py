@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from podium.cli.configuration import rules_at, rules_of_dump
 from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.kubernetes_version import rules_at, rules_of_dump
 from podium.cli.live_cluster import HOW_TO_DUMP, ask_cluster, cluster_access, scheduler_access
 from podium.cli.target import NamedPod, find_pod, target_of
 from podium.engine.explain import Explanation, Outcome, UnknownProfileError, explain, explain_waiting

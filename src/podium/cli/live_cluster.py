@@ -57,17 +57,30 @@ def scheduler_access(kubeconfig: str | None, context: str | None, url: str) -> "
 
 
 def ask_cluster(
-    access: "Access", config: "SchedulerConfig", registry: "Registry", choose: Choose, tell: Callable[[str], None]
+    access: "Access",
+    config: "SchedulerConfig",
+    registry: "Registry",
+    choose: Choose,
+    tell: Callable[[str], None],
+    others: Sequence[str] = (),
 ) -> LiveCluster:
-    """Raises ClientError where the API server cannot be asked; `tell` hears what it withholds."""
-    found = asyncio.run(_ask(access, config, registry, choose, tell))
+    """Raises ClientError where the API server cannot be asked; `tell` hears what it withholds.
+
+    `others` are resources that are fetched beside those that scheduling reads.
+    """
+    found = asyncio.run(_ask(access, config, registry, choose, tell, others))
     for series, problem in found.load.problems.items():
         tell(f"judged without {series.query}: {problem}")
     return found
 
 
 async def _ask(
-    access: "Access", config: "SchedulerConfig", registry: "Registry", choose: Choose, tell: Callable[[str], None]
+    access: "Access",
+    config: "SchedulerConfig",
+    registry: "Registry",
+    choose: Choose,
+    tell: Callable[[str], None],
+    others: Sequence[str],
 ) -> LiveCluster:
     from podium.client import Client
     from podium.kube import Node
@@ -77,7 +90,7 @@ async def _ask(
         objects = await fetch_objects(client, tell, config.gates)
         enabled = {name for profile in config.profiles for names in profile.plugins.values() for name in names}
         plugins = [cast("type[Plugin]", registry[name]) for name in sorted(enabled)]
-        objects += await fetch_custom_objects(client, plugins, tell)
+        objects += await fetch_custom_objects(client, plugins, tell, others)
         nodes = [each for each in objects if isinstance(each, Node)]
         pod = choose(objects)
         last = None if pod is None else await last_event(client, pod)

@@ -130,8 +130,7 @@ def run(
 
     Example: podium run --dashboard
     """
-    from podium.cli.configuration import Configured, read_config
-    from podium.cli.kubernetes_version import first_for_some_minor, given_rules
+    from podium.cli.configuration import Configured, first_for_some_minor, given_rules, read_config
     from podium.client import load_access
     from podium.config.flags import with_leader_flags, with_other_flags
     from podium.run.assembly import RunOptions

@@ -35,8 +35,8 @@ from podium.framework.nominator import Nominator
 from podium.framework.object_problems import ObjectProblems
 from podium.framework.plugin_failures import PluginFailure
 from podium.framework.profile import ProfileRuntime
-from podium.framework.queued import QueuedPod
-from podium.framework.status import PluginError, Status, Waits, code_of
+from podium.framework.queued import QueuedGroup, QueuedPod
+from podium.framework.status import NO_WAITS, PluginError, Status, Waits, code_of
 from podium.framework.timer import UNTIMED, Step
 from podium.framework.waiting import DeviceWaits, WaitingPod, WaitingPods
 from podium.kube import Pod
@@ -110,6 +110,7 @@ class Scheduler:
         }
         self._gangs = GangCycles(self, timer)
         pod_groups = Gate.GENERIC_WORKLOAD in config.gates
+        queued_groups = pod_groups and config.rules.pod_groups_are_queued
         self._pod_groups = PodGroupCycles(self, timer, on_group_condition) if pod_groups else None
         queue_sort = next(iter(self.profiles.values())).at(Point.QUEUE_SORT)[0]
         self.nominator.outranks = getattr(queue_sort, "outranks", None)
@@ -129,7 +130,8 @@ class Scheduler:
             timer=timer,
             on_failure=on_failure,
             report=report,
-            pod_groups=pod_groups,
+            pod_groups=pod_groups and not queued_groups,
+            queued_groups=self.cluster.objects.pod_groups if queued_groups else None,
             nominates_gated=config.rules.gated_nominations_count,
             names_own_changes=config.rules.own_changes_have_a_name,
         )
@@ -230,13 +232,22 @@ class Scheduler:
         else:
             self.start_binding(runtime, cycle, queued, node_name, waits)
 
-    def place(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> Status | Waits:
+    def place(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str, *, permit: bool = True) -> Status | Waits:
         """Assume, reserve and ask for permission: how long plugins want the pod held, or why it may not be there."""
         self.cluster.assume(cycle.pod, node_name, cycle.facts)
         self.nominator.remove(cycle.pod.uid)
         try:
             refusal = runtime.run_reserve(cycle, node_name)
-            return runtime.run_permit(cycle, node_name) if refusal is None else refusal
+        except PluginError as error:
+            return Status.error(str(error))
+        if refusal is not None:
+            return refusal
+        return self.permit(runtime, cycle, node_name) if permit else NO_WAITS
+
+    def permit(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> Status | Waits:
+        """Ask for permission to bind a pod that stands on its node."""
+        try:
+            return runtime.run_permit(cycle, node_name)
         except PluginError as error:
             return Status.error(str(error))
 
@@ -343,7 +354,12 @@ class Scheduler:
         self._listener.failed(queued.pod, reason, status.message, nomination)
 
     def abandon(self, queued: QueuedPod, status: Status) -> None:
-        """Put a pod back whose cycle broke off halfway, for a reason that lies in the scheduler itself."""
+        """Put a pod back whose cycle broke off halfway, for a reason that lies in the scheduler itself.
+
+        The members of a pod group are back by then.
+        """
+        if isinstance(queued, QueuedGroup):
+            return
         placed = self.cluster.pods.get(queued.pod.uid)
         if placed is not None and placed.assumed:
             self.cluster.forget(queued.pod.uid)

@@ -1,4 +1,5 @@
-"""Refuses plugins that declare something that no plugin may: Args as a dict, a normalizer by its name, `async def`.
+"""Refuses plugins that declare something that no plugin may: Args as a dict, a normalizer by its name, `async def`, a
+method with other arguments than it is called with.
 
 Such a plugin would fail later, in Podium's own code, where nothing names it.
 
@@ -32,12 +33,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from inspect import iscoroutinefunction
+from inspect import getattr_static, iscoroutinefunction, isfunction, signature
 from typing import Any, Final
 
 import msgspec
 
 from podium.config.points import Point
+from podium.framework import protocols
 from podium.framework.answers import given
 from podium.framework.depends_on import DependsOn, NodePart
 from podium.framework.events import RESOURCE_OF, USUAL, Action, Interest, Resource
@@ -61,6 +63,14 @@ _REJECTS_AT: Final = {Point.PRE_FILTER, Point.FILTER}
 _NEVER_REJECTS_AT: Final = {Point.QUEUE_SORT, Point.PRE_SCORE, Point.SCORE, Point.POST_BIND}
 _OTHER_KINDS: Final = tuple(resource for resource in USUAL if resource not in (Resource.POD, Resource.NODE))
 
+_ARGUMENTS: Final = {
+    name: list(signature(method).parameters)
+    for contract in vars(protocols).values()
+    for name, method in (vars(contract).items() if isinstance(contract, type) else ())
+    if name in METHODS
+}
+"""By method: what it is called with, `self` first."""
+
 
 def wrong_declarations(plugin: type[Plugin]) -> Iterator[str]:
     """A sentence for each declaration of a class that cannot be meant.
@@ -82,6 +92,14 @@ def wrong_declarations(plugin: type[Plugin]) -> Iterator[str]:
     for method in _ANSWERS_AT_ONCE:
         if iscoroutinefunction(getattr(plugin, method, None)):
             yield f"{method} is async def: write def; only bind and pre_bind may wait"
+    for method, arguments_given in _ARGUMENTS.items():
+        written = getattr_static(plugin, method, None)
+        try:
+            if isfunction(written):
+                signature(written).bind(*arguments_given)
+        except TypeError:
+            wanted = ", ".join(arguments_given)
+            yield f"{method}({', '.join(signature(written).parameters)}) cannot be called: write {method}({wanted})"
 
 
 def does_nothing(plugin: type[Plugin]) -> Iterator[str]:

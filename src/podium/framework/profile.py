@@ -66,7 +66,12 @@ from podium.framework.normalize import Scores
 from podium.framework.notes import SharedNoteError, check_notes, shared_notes
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import PluginFailure, line_of
-from podium.framework.protocols import AdjustPods, PlacementGeneratePlugin, PlacementScorePlugin
+from podium.framework.protocols import (
+    AdjustPods,
+    PlacementFeasiblePlugin,
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
+)
 from podium.framework.status import NO_WAITS, SKIP, SUCCESS, Code, PluginError, Status, Wait, Waits, code_of
 from podium.framework.timer import Step, timed, timed_decision
 from podium.kube import Pod
@@ -132,6 +137,8 @@ class ProfileRuntime:
         self.pre_binds = tuple(methods.pre_bind(plugin, timer) for plugin in at[Point.PRE_BIND])
         self.binds = tuple(methods.bind(plugin, timer) for plugin in at[Point.BIND])
         self.post_binds = tuple(methods.post_bind(plugin, timer) for plugin in at[Point.POST_BIND])
+        self.placement_feasibles = [each for each in self.plugins.values() if isinstance(each, PlacementFeasiblePlugin)]
+        """As in kube-scheduler, at whichever points they are enabled."""
         generators = [each for each in at[Point.PLACEMENT_GENERATE] if isinstance(each, PlacementGeneratePlugin)]
         self.placement_generator = generators[0] if generators else None
         self.placement_scorers = tuple(

@@ -125,11 +125,11 @@ class Timer(Protocol):
     def timed_hint(self, plugin: str, event: str, hint: Hint | None) -> Hint | None:
         """A queueing hint; None, where there is none, means yes."""
 
-    def entered(self, queue: str, event: str) -> None:
-        """Counts a pod that entered one of the queues because of an event."""
+    def entered(self, queue: str, event: str, members: int = 0) -> None:
+        """Counts a pod that entered one of the queues because of an event; with members, a pod group with so many."""
 
-    def stayed(self, queue: str, event: str) -> None:
-        """Counts a pod that an event called, and that went back to the queue it was in."""
+    def stayed(self, queue: str, event: str, members: int = 0) -> None:
+        """Counts a pod, or pod group, that an event called, and that went back to the queue it was in."""
 
     def waited(self, code: Code, seconds: float) -> None:
         """Records a wait at Permit that is over; the seconds are the engine's own."""
@@ -214,10 +214,10 @@ class Untimed:
     def timed_hint(self, plugin: str, event: str, hint: Hint | None) -> Hint | None:
         return hint
 
-    def entered(self, queue: str, event: str) -> None:
+    def entered(self, queue: str, event: str, members: int = 0) -> None:
         pass
 
-    def stayed(self, queue: str, event: str) -> None:
+    def stayed(self, queue: str, event: str, members: int = 0) -> None:
         pass
 
     def waited(self, code: Code, seconds: float) -> None:

@@ -25,6 +25,7 @@ from podium.kube.kinds_around_pods import (
     PriorityClass,
     ReplicaSet,
     ReplicationController,
+    RuntimeClass,
     Service,
     StatefulSet,
 )
@@ -59,6 +60,7 @@ KubeObject = (
     | VolumeAttachment
     | PodDisruptionBudget
     | PriorityClass
+    | RuntimeClass
     | PodGroup
     | DeviceClass
     | DeviceTaintRule
@@ -85,6 +87,7 @@ KINDS: Final[dict[tuple[str, str], type[KubeObject]]] = {
     ("storage.k8s.io/v1", "VolumeAttachment"): VolumeAttachment,
     ("policy/v1", "PodDisruptionBudget"): PodDisruptionBudget,
     ("scheduling.k8s.io/v1", "PriorityClass"): PriorityClass,
+    ("node.k8s.io/v1", "RuntimeClass"): RuntimeClass,
     ("scheduling.k8s.io/v1beta1", "PodGroup"): PodGroup,
     ("scheduling.k8s.io/v1alpha2", "PodGroup"): PodGroup,
     ("resource.k8s.io/v1", "DeviceClass"): DeviceClass,

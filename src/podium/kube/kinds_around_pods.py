@@ -1,8 +1,8 @@
 """Types the kinds around pods: what owns or fronts them, what decides between them, and the namespaces they are in.
 
 Scheduling reads only how a Service, ReplicationController, ReplicaSet or StatefulSet selects its pods. Priority classes
-decide who goes first, disruption budgets are what preemption tries to respect, and affinity terms select namespaces by
-their labels.
+decide who goes first, runtime classes add to what their pods ask for, disruption budgets are what preemption tries to
+respect, and affinity terms select namespaces by their labels.
 
 Also types what makes pods (Deployment, StatefulSet, Job, …): how many pods, and the template they are made from.
 """
@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from msgspec import field
 
-from podium.kube.meta import ClusterObject, LabelSelector, Model, NamespacedObject, ObjectMeta
-from podium.kube.pod import PodSpec, VolumeClaimTemplate
+from podium.kube.meta import ClusterObject, LabelSelector, Model, NamespacedObject, ObjectMeta, Resources
+from podium.kube.pod import PodSpec, Toleration, VolumeClaimTemplate
 
 
 class ServiceSpec(Model, frozen=True, kw_only=True):
@@ -67,6 +67,20 @@ class PriorityClass(ClusterObject, frozen=True, kw_only=True):
     preemption_policy: str | None = None
 
 
+class RuntimeOverhead(Model, frozen=True, kw_only=True):
+    pod_fixed: Resources = field(default_factory=dict)
+
+
+class RuntimeScheduling(Model, frozen=True, kw_only=True):
+    node_selector: dict[str, str] = field(default_factory=dict)
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class RuntimeClass(ClusterObject, frozen=True, kw_only=True):
+    overhead: RuntimeOverhead = RuntimeOverhead()
+    scheduling: RuntimeScheduling = RuntimeScheduling()
+
+
 class PodDisruptionBudgetSpec(Model, frozen=True, kw_only=True):
     selector: LabelSelector | None = None
     min_available: int | str | None = None
@@ -101,6 +115,7 @@ class JobSpec(Model, frozen=True, kw_only=True):
     parallelism: int | None = None
     completions: int | None = None
     suspend: bool | None = None
+    completion_mode: str = ""
     template: PodTemplateSpec | None = None
 
 
@@ -115,6 +130,10 @@ class Reference(Model, frozen=True, kw_only=True):
     name: str = ""
 
 
+class Ordinals(Model, frozen=True, kw_only=True):
+    start: int = 0
+
+
 class WorkloadSpec(Model, frozen=True, kw_only=True):
     """The fields of all kinds together; each kind has some of them."""
 
@@ -122,6 +141,9 @@ class WorkloadSpec(Model, frozen=True, kw_only=True):
     parallelism: int | None = None
     completions: int | None = None
     suspend: bool | None = None
+    completion_mode: str = ""
+    ordinals: Ordinals = Ordinals()
+    """Where a StatefulSet begins to count."""
     selector: Any = None
     template: PodTemplateSpec | None = None
     service_name: str = ""

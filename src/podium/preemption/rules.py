@@ -7,11 +7,17 @@ back, the most important first, if the preemptor still fits beside it and the ru
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from podium.cluster import PlacedPod
+from podium.framework.cycle import Cycle
 from podium.framework.status import Status
 from podium.kube import Pod, parse_time
+
+if TYPE_CHECKING:
+    from podium.framework.profile import ProfileRuntime
+    from podium.preemption.dry_runs import Candidate
+    from podium.preemption.search import Budgets
 
 
 class Ruling(Protocol):
@@ -35,6 +41,15 @@ class Ruling(Protocol):
 
 EvictionRule = Callable[[Collection[PlacedPod], Pod], Ruling]
 """(the pods of a node, the preemptor) → the ruling; raises PluginError where there can be none."""
+
+
+@runtime_checkable
+class NodeRule(Protocol):
+    """A rule that finds the victims on a node by itself."""
+
+    def victims_on(
+        self, runtime: ProfileRuntime, cycle: Cycle, row: int, budgets: Budgets, /
+    ) -> Candidate | Status: ...
 
 
 class ByPriority:

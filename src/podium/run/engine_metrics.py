@@ -15,6 +15,7 @@ a number says what is true of Podium:
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -58,7 +59,8 @@ class MetricsTimer:
         self._next_sample = 0.0
         self._sampled: ProfileMetricsTimer | None = None
         self._gathered = 0
-        self._stays: dict[tuple[str, str], int] = {}
+        self._stays: Counter[tuple[str, str]] = Counter()
+        self._group_entries: Counter[tuple[str, ...]] = Counter()
         self._attempts = Histograms(
             "scheduler_scheduling_attempt_duration_seconds",
             "How long attempts to schedule a pod took, binding included.",
@@ -239,20 +241,25 @@ class MetricsTimer:
 
     # Beside attempts
 
-    def entered(self, queue: str, event: str) -> None:
-        self._entries.add(queue, event)
+    def entered(self, queue: str, event: str, members: int = 0) -> None:
+        for _ in range(members or 1):
+            self._entries.add(queue, event)
+        if members:
+            self._group_entries[queue, event, "podgroup"] += 1
+            self._stays[queue, event] += members
 
-    def stayed(self, queue: str, event: str) -> None:
-        self._entries.add(queue, event)
-        self._stays[queue, event] = self._stays.get((queue, event), 0) + 1
+    def stayed(self, queue: str, event: str, members: int = 0) -> None:
+        for _ in range(members or 1):
+            self._entries.add(queue, event)
+        self._stays[queue, event] += members or 1
 
     def entities_entered(self) -> Reading:
-        """The same for entities, which count where they change their queue."""
+        """The same for entities, which are pods and pod groups, and count where they change their queue."""
         counted = {
-            (queue, event, "pod"): number - self._stays.get((queue, event), 0)
+            (queue, event, "pod"): number - self._stays[queue, event]
             for (queue, event), number in self._entries.counted().items()
         }
-        return {labels: number for labels, number in counted.items() if number}
+        return {labels: number for labels, number in (counted | self._group_entries).items() if number}
 
     def time_intake(self, run: Callable[[T], None], change: T) -> None:
         began = self._now()

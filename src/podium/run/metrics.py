@@ -81,7 +81,8 @@ def _of_queue(scheduler: Scheduler) -> list[MetricFamily]:
 
     def pending() -> Reading:
         numbers: dict[Labels, float] = {(name,): number for name, number in queue.pending()._asdict().items()}
-        return numbers | ({("incomplete",): 0, ("pending",): 0} if scheduler.rules.counts_queued_entities else {})
+        outside = queue.outside() if scheduler.rules.counts_queued_entities else {}
+        return numbers | {(name,): number for name, number in outside.items()}
 
     def rejected() -> Reading:
         return {labels: number for labels, number in queue.rejections().items()}  # noqa: C416 (mypy tells them apart)
@@ -122,7 +123,7 @@ def _of_entities(scheduler: Scheduler, timer: MetricsTimer) -> list[MetricFamily
     """From Kubernetes 1.37 on."""
 
     def queued() -> Reading:
-        return {(name, "pod"): number for name, number in scheduler.queue.pending()._asdict().items()}
+        return {labels: number for labels, number in scheduler.queue.entities().items()}  # noqa: C416 (see above)
 
     return [
         ReadFamily(

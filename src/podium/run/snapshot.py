@@ -46,11 +46,11 @@ async def fetch_objects(client: Client, tell: Callable[[str], None], gates: Gate
 
 
 async def fetch_custom_objects(
-    client: Client, plugins: Iterable[type[Plugin]], tell: Callable[[str], None]
+    client: Client, plugins: Iterable[type[Plugin]], tell: Callable[[str], None], others: Iterable[str] = ()
 ) -> list[CustomObject]:
-    """What these plugins read as it is written, as far as the server has it."""
+    """What these plugins read as it is written, and other resources, as far as the server has them."""
     found: list[CustomObject] = []
-    for name in sorted({resource.partition("/")[0] for plugin in plugins for resource in plugin.resources}):
+    for name in sorted({*others, *(name.partition("/")[0] for plugin in plugins for name in plugin.resources)}):
         try:
             resource = await find_resource(client, name)
         except (NoSuchKindError, ApiError, *UNDECODABLE, LookupError, TypeError) as error:

@@ -45,6 +45,8 @@ SECONDS: Final = 10.0
 FEW_PODS: Final = 60
 FEW_NODES: Final = 6
 """Combinations of more nodes are too many to be tried one by one."""
+UNUSED: Final = (0.25, 0.5, 1.0, 2.0)
+"""What nodes may leave unused, in pods of the mean size."""
 STARTS: Final = 8
 ATTEMPTS: Final = 40
 MOST_QUEUED: Final = 1_000_000
@@ -337,16 +339,34 @@ class _PurchaseSearch:
         return known
 
     def _heuristic(self, cover: Cover, bound: CoverBound) -> Combination | None:
-        """A combination that holds: what the covering problem chose, or one type after another, and what is missing."""
+        """A combination that holds: what the covering problem chose, or one type after another, and what is missing.
+
+        Liquid pods make small nodes look good, on which whole pods leave much unused. So the problem is also solved
+        with nodes that leave a share of a pod unused.
+        """
         found: Combination | None = None
-        starts = ([bound.counts] if bound.counts else []) + cover.fills()[:STARTS]
-        for counts in starts:
+        solved = [bound.counts] if bound.counts else []
+        for share in UNUSED if solved else ():
+            if self._holds(solved[-1]) or self._clock() > self._end:
+                break
+            counts = solve(cover.with_unused(share), max(0.5, self._rules.seconds * 0.1)).counts
+            solved += [counts] if counts else []
+        solved.sort(key=lambda counts: len(self._left(counts)))
+        for counts in (*solved, *cover.fills()[:STARTS]):
             better = self._grown(counts, found)
             if better is not None and (found is None or better[1] < found[1] - 1e-9):
                 found = better
             if self._clock() > self._end or (found is not None and found[1] <= bound.price * 1.01):
                 break
         return found if found is None else self._shrunk(found)
+
+    def _holds(self, counts: Mapping[int, int]) -> bool:
+        return self._allowed(Counter(counts)) and not self._left(counts)
+
+    def _left(self, counts: Mapping[int, int]) -> list[Pod]:
+        """The pods without a node on these offers."""
+        placements = self._verify(tuple(sorted(Counter(counts).elements())))[1]
+        return [each.pod for each in placements if not each.fits]
 
     def _grown(self, counts: Mapping[int, int], known: Combination | None) -> Combination | None:
         """The combination with nodes added until the engine places all, then without those that are not needed."""

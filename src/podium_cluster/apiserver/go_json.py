@@ -1,6 +1,4 @@
-"""Speaks as the API server's language does: reads JSON bodies within bounds, words what is wrong with them as its
-decoder does, and prints values as it does inside messages (`%v`): map[a:1 b:[x y]].
-"""
+"""Reads JSON bodies within bounds, and words what is wrong with them as the API server's decoder does."""
 
 from __future__ import annotations
 
@@ -74,31 +72,3 @@ def _quoted(character: str) -> str:
     if character in ("'", '"'):
         return {"'": r"'\''", '"': "'\"'"}[character]
     return f"'{character}'" if " " <= character <= "~" else f"'\\u{ord(character):04x}'"
-
-
-def go_text(value: Any) -> str:
-    if value is None:
-        return "<nil>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{key}:{go_text(value[key])}" for key in sorted(value)) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(map(go_text, value)) + "]"
-    return str(value)
-
-
-def go_type(value: Any) -> str:
-    """The name of a decoded JSON value's type."""
-    if value is None:
-        return "%!s(<nil>)"
-    for python, name in (
-        (bool, "bool"),
-        (dict, "map[string]interface {}"),
-        (list, "[]interface {}"),
-        (str, "string"),
-        (int, "int64"),
-    ):
-        if isinstance(value, python):
-            return name
-    return "float64"

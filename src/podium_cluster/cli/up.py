@@ -81,7 +81,8 @@ def up(
         typer.Option(
             "--workload",
             metavar="PATH",
-            help=f'A file or folder of manifests; else a sample for a new cluster; "{NO_WORKLOAD}": nothing.',
+            help="A file or folder of manifests, or sample:NAME; else a sample for a new cluster; "
+            f'"{NO_WORKLOAD}": nothing.',
         ),
     ] = None,
     speed: Annotated[
@@ -134,8 +135,7 @@ def up(
     """
     import sys
 
-    from podium.cli.configuration import read_config
-    from podium.cli.kubernetes_version import given_rules
+    from podium.cli.configuration import given_rules, read_config
     from podium.kube.versions import NEWEST
     from podium.serving.plugin_pages import PageAddress
     from podium_cluster.cli.explain_in_view import explain_for_api
@@ -197,6 +197,7 @@ def _start_in_background(typed: list[str], port: int) -> None:
 
 
 def _manifests(workload: str | None) -> "list[Manifest] | None":
+    from podium.cli.files import named_path
     from podium_cluster.up.manifests import WorkloadError, read_workload
 
     if not workload:
@@ -204,7 +205,7 @@ def _manifests(workload: str | None) -> "list[Manifest] | None":
     if workload == NO_WORKLOAD:
         return []
     try:
-        return read_workload(Path(workload))
+        return read_workload(named_path(workload))
     except WorkloadError as error:
         raise InputError(f"--workload {error}") from None
 

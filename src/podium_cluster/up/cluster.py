@@ -132,7 +132,11 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
             return lambda connections: build_process(config, registry, Access(server.url), run_options, connections)
 
         scheduler = SchedulerThread(build_from(config, registry), run_options)
-        page = await serve_dashboard_of(scheduler, lambda: registry, server, stack) if options.dashboard else ""
+        page = (
+            await serve_dashboard_of(scheduler, lambda: registry, server, kubeconfig, stack)
+            if options.dashboard
+            else ""
+        )
         welcome = _welcome(server.url, kubeconfig, api, created, devices, restored, page)
         screen.say(welcome)
         explain = options.explain

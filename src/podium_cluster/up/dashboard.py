@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Final, TypeVar
 
 from podium.config.registry import Registry
@@ -27,7 +28,11 @@ T = TypeVar("T")
 
 
 async def serve_dashboard_of(
-    scheduler: SchedulerThread, registry: Callable[[], Registry], server: ApiServer, stack: AsyncExitStack
+    scheduler: SchedulerThread,
+    registry: Callable[[], Registry],
+    server: ApiServer,
+    kubeconfig: Path,
+    stack: AsyncExitStack,
 ) -> str:
     """Serve it until `stack` closes; its address, or "" where no package brings a dashboard."""
 
@@ -43,7 +48,7 @@ async def serve_dashboard_of(
             raise NoSchedulerError("the scheduler starts")
         return found[0]
 
-    dashboard = open_dashboard(DashboardSource("podium up", look))
+    dashboard = open_dashboard(DashboardSource("podium up", look, ("--kubeconfig", str(kubeconfig))))
     if dashboard is None:
         return ""
     await dashboard.start()

@@ -25,7 +25,7 @@ from podium_lab.models.heuristics import GpuArrays
 from podium_lab.models.schema import CLASSES
 from podium_plugins.gpu.devices import GpuDevices, request_of
 from podium_plugins.gpu.request import NO_GPU, WHOLE, GpuRequest
-from podium_plugins.latency_aware.limits import LatencyLimits, limits_of
+from podium_plugins.latency_aware import LatencyLimits, limits_of
 
 WHOLE_GPU: Final = "nvidia.com/gpu"
 MOST_TYPICAL: Final = 30

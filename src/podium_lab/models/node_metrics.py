@@ -12,7 +12,7 @@ from podium.config.durations import SECOND, Duration
 from podium.load.promql import rate, selector
 from podium.load.series import Series
 from podium.load.settings import SourceSettings
-from podium_plugins.latency_aware.plugin import DEFAULT_QUERY
+from podium_plugins.latency_aware import DEFAULT_QUERY
 
 WINDOW: Final = Duration(300 * SECOND)
 VIRTUAL: Final = "lo|veth.*|cali.*|cni.*|docker.*|flannel.*"

@@ -36,8 +36,7 @@ from podium import (
 from podium.cluster import NodeInfo, Nodes
 from podium.config.points import Point
 from podium.kube import Node, Pod
-from podium_plugins.gpu.choice import best_devices, fits
-from podium_plugins.gpu.devices import GpuDevices, request_of
+from podium_plugins.gpu.devices import GpuDevices, best_devices, fits, request_of
 from podium_plugins.gpu.request import COUNT, INDEX, MILLI, GpuRequest, write_devices
 
 NAME = "GpuShare"

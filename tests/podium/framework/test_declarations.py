@@ -52,6 +52,14 @@ HELPERS = ("points_of", "score_table", "bindings", "_scores", "rooms")
         (f"    reason = 3\n{SCORES}", "reason is 3 (int): write a text"),
         ("    async def score_node(self, cycle, node):\n        return 0\n", "score_node is async def: write def"),
         ("    async def less(self, a, b):\n        return True\n", "less is async def: write def"),
+        (
+            "    def score_node(self, node):\n        return 0\n",
+            "score_node(self, node) cannot be called: write score_node(self, cycle, node)",
+        ),
+        (
+            "    def filter(self, cycle, nodes, more):\n        return None\n",
+            "filter(self, cycle, nodes, more) cannot be called: write filter(self, cycle, nodes)",
+        ),
         ("    limit = 3\n", "it has no method of an extension point and does nothing: write one"),
     ],
 )

@@ -132,7 +132,8 @@ def test_attempts_on_pod_groups_are_counted_by_how_they_ended() -> None:
     assert "scheduler_podgroup_schedule_attempts_total" not in shown(metrics)
     world.slow_evictions = True
     for name, number, priority in (("fits", 2, 0), ("no-room", 2, 0), ("evicts", 2, 100)):
-        world.add(pod_group(name, minimum=number), *group_members(number, name, priority=priority))
+        world.add(pod_group(name, minimum=number, priority=priority))
+        world.add(*group_members(number, name, priority=priority))
         world.try_next()
     families = shown(metrics)
     attempts = families["scheduler_podgroup_schedule_attempts_total"]
@@ -173,6 +174,23 @@ def test_from_1_37_on_entities_are_counted_where_they_change_their_queue() -> No
     assert incoming.values.keys() == {
         labels | {("type", "pod")} for labels in families["scheduler_queue_incoming_pods_total"].values
     }
+
+
+def test_a_pod_group_is_one_entity_and_its_members_are_pods() -> None:
+    clock = ManualClock(1_000_000.0)
+    metrics = Metrics(clock, now=lambda: 0.0, rng=random.Random(1))
+    world = PodGroupWorld(nodes=[make_node("n1", cpu=1)], timer=metrics.timer, clock=clock)
+    metrics.attach(world.scheduler, lambda: 0)
+    world.add(pod_group("waits", minimum=2), *group_members(2, "waits"), *group_members(3, "unknown"))
+    world.try_next()
+    families = shown(metrics)
+    pending = families["scheduler_pending_pods"]
+    assert (pending.value(queue="backoff"), pending.value(queue="incomplete")) == (2, 3)
+    waiting = families["scheduler_queued_entities"]
+    assert (waiting.value(queue="backoff", type="podgroup"), waiting.value(queue="backoff", type="pod")) == (1, 0)
+    failed = {"queue": "backoff", "event": "ScheduleAttemptFailure"}
+    assert families["scheduler_queue_incoming_pods_total"].value(**failed) == 2
+    assert families["scheduler_queue_incoming_entities_total"].value(**failed, type="podgroup") == 1
 
 
 def test_a_gated_pod_that_stays_gated_enters_as_a_pod_but_not_as_an_entity() -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from podium.framework.pod_outcomes import REWARD, PodOutcome
 from podium_lab.online import learner as module
-from podium_lab.online.learner import KEY, MOST_TYPES, OTHERS, OnlineLearner, UnrewardedPod
-from podium_lab.online.saved_state import StateFile
+from podium_lab.online.learner import KEY, MOST_TYPES, OTHERS, OnlineLearner, StateFile, UnrewardedPod
 from tools.kit.builders import build
 
 FEATURES = ("one", "cpu")

@@ -18,7 +18,7 @@ from podium.client.session import SLICE
 from podium.framework.clock import SystemClock
 from podium.framework.pod_outcomes import ConfigMapName
 from podium.run.snapshot import last_event
-from podium_lab.reward.rewards import RewardBiasArgs, Rewards
+from podium_lab.reward import RewardBiasArgs, Rewards
 from tests.podium.client.asking import new_client
 from tests.podium.client.conftest import Run
 from tests.podium.client.misbehaving import NODES, node

@@ -15,7 +15,7 @@ from podium.client import Client, WatchedOutcomes, load_access
 from podium.client.watched_outcomes import UNTIL
 from podium.framework.clock import SystemClock
 from podium.framework.pod_outcomes import ConfigMapName
-from podium_lab.reward.rewards import RewardBiasArgs, Rewards
+from podium_lab.reward import RewardBiasArgs, Rewards
 from tools.testbed import ControlPlane
 from tools.testbed.objects import make_pod
 

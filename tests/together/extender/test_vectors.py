@@ -11,11 +11,11 @@ import pytest
 
 from podium.framework.pod_outcomes import GivenOutcomes
 from podium.kube import Pod
-from podium_plugins.pigeon.plugin import PigeonHoling
+from podium_plugins.pigeon import PigeonHoling
 from tests.podium.extender.questions import Obj, World, args, node
-from tests.podium_lab.reward.test_reward_bias import NOW, outcome
-from tests.podium_plugins.pigeon.test_pigeon_holing import MIB, PRIME_USAGES, SEQUENCE, Pair
-from tests.podium_plugins.safe.test_safe import TABLE, Row
+from tests.podium_lab.test_reward import NOW, outcome
+from tests.podium_plugins.test_pigeon import MIB, PRIME_USAGES, SEQUENCE, Pair
+from tests.podium_plugins.test_safe import TABLE, Row
 from tools.kit.builders import make_pod
 
 SAFE = "/scheduler/{}/safe-{}"

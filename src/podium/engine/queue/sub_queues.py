@@ -16,7 +16,7 @@ from podium.engine.queue.unschedulable_pods import UnschedulablePods
 from podium.framework.clock import Clock
 from podium.framework.events import Action, Concerns, Event, Resource
 from podium.framework.nominator import Nominator
-from podium.framework.queued import QueuedPod
+from podium.framework.queued import QueuedGroup, QueuedPod
 from podium.framework.status import PluginError, Status
 from podium.framework.timer import Timer
 from podium.kube import Pod
@@ -97,13 +97,13 @@ class SubQueues:
     def stays_gated(self, queued: QueuedPod, label: str) -> bool:
         """Whether a gated pod that an event calls is held back by the same plugin still; it then stays as it is filed,
         though it counts as having come in again."""
-        gate, rejectors = queued.gating_plugin, queued.unschedulable_plugins
+        gate, rejectors, pod = queued.gating_plugin, queued.unschedulable_plugins, queued.pod
         if not gate:
             return False
         self._ask_to_enqueue(queued)
-        if queued.gating_plugin != gate or queued.unschedulable_plugins is not rejectors:
+        if queued.gating_plugin != gate or queued.unschedulable_plugins is not rejectors or queued.pod is not pod:
             return False
-        self._count_stay(UNSCHEDULABLE, label)
+        self._count_stay(UNSCHEDULABLE, label, queued.group_size)
         return True
 
     def to_active(self, queued: QueuedPod, label: str) -> bool:
@@ -119,9 +119,12 @@ class SubQueues:
             self.take_out(known)
         if queued.initial_attempt is None:
             queued.initial_attempt = self._clock.now()
+        grouped = isinstance(queued, QueuedGroup)
+        for member in queued.members if grouped else ():
+            member.initial_attempt = member.initial_attempt or queued.initial_attempt
         self.active.push(queued)
         self._enter(queued, ACTIVE, label)
-        if label in _NOMINATES:
+        if label in _NOMINATES and not grouped:
             self._nominator.nominate(queued.pod)
         return True
 
@@ -147,9 +150,11 @@ class SubQueues:
     def _enter(self, queued: QueuedPod, queue: str, label: str) -> None:
         queued.queue = queue
         self._pods[queued.key] = queued
-        self._count(queue, label)
-        if self.on_move is not None:
-            self.on_move(queued, queue, label, self.cause)
+        self._count(queue, label, queued.group_size)
+        for member in queued.members:
+            member.queue = queue
+            if self.on_move is not None:
+                self.on_move(member, queue, label, self.cause)
 
     def take_out(self, queued: QueuedPod) -> None:
         del self._pods[queued.key]
@@ -162,7 +167,17 @@ class SubQueues:
         queued.queue = ""
 
     def _ask_to_enqueue(self, queued: QueuedPod) -> None:
-        """Ask the PreEnqueue plugins, the one that objected last time first, and note who objects now."""
+        """Ask the PreEnqueue plugins, the one that objected last time first, and note who objects now. A pod group is
+        held back while any member is."""
+        if isinstance(queued, QueuedGroup):
+            members = queued.members
+            for member in members:
+                self._ask_to_enqueue(member)
+            gated = [member for member in members if member.gated]
+            shown = gated[-1] if gated else members[0]
+            queued.pod, queued.gating_plugin = shown.pod, shown.gating_plugin
+            queued.flushed = queued.flushed and not gated
+            return
         ask = self._pre_enqueue.get(queued.pod.spec.scheduler_name)
         try:
             status = None if ask is None else ask(queued.pod, queued.gating_plugin)

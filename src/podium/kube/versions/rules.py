@@ -111,6 +111,11 @@ class VersionRules:
     node_name_pre_filters: bool = True
     """NodeName restricts a pod to the node it names at PreFilter."""
 
+    pod_groups_are_queued: bool = True
+    """A pod group waits in the queue as one entity, is checked before its cycle, and its members are tried without
+    PostFilter and Permit; before, the first member to be popped pulled the others along."""
+    pod_groups_are_victims: bool = True
+    """For a single pod that preempts, a pod group that is disrupted whole is one victim; before, each pod was."""
     pod_group_post_filter_point: bool = True
     """Making room for a pod group has an extension point of its own, podGroupPostFilter; before, postFilter did it."""
 

@@ -124,6 +124,22 @@ _FACTS: Final = {
         "–",
         "pods that need a kubelet feature go only where it is declared",
     ),
+    "pod_groups_are_queued": _Fact(
+        "rule",
+        "pod groups in the queue (GenericWorkload)",
+        "",
+        "one entity, whose members have its priority",
+        "one by one",
+        "groups of mixed priorities fail; members do not preempt, the group does",
+    ),
+    "pod_groups_are_victims": _Fact(
+        "rule",
+        "pod groups as victims of one pod (GenericWorkload)",
+        "DefaultPreemption",
+        "disrupted whole, one victim",
+        "pod by pod",
+        "preemption may choose another node",
+    ),
     "pod_group_condition": _Fact(
         "rule",
         "condition of a PodGroup",

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import NodeInfo, Nodes
+from podium.config.feature_gates import Gate
 from podium.framework import (
     SKIP,
     Cycle,
@@ -34,6 +35,7 @@ from podium.framework import (
     Write,
 )
 from podium.framework.answers import NodeFailedError
+from podium.framework.gang import GroupFit, GroupRoom
 from podium.framework.handle import Effect
 from podium.framework.protocols import DeviceUse
 from podium.kube import Pod, PodGroup, ResourceClaim, compile_node_selector
@@ -61,12 +63,12 @@ from podium.plugins.dynamic_resources.extended_resources import (
 from podium.plugins.dynamic_resources.hints import interests
 from podium.plugins.dynamic_resources.notes import NO_WAY, NOTHING, ClaimNotes, ClaimWay
 from podium.plugins.dynamic_resources.verdict import NOT_ALLOCATED, ClaimVerdict, has_alternatives, rank, rows_to_search
-from podium.preemption.group_victims import Fits
 
 NAME = "DynamicResources"
 NOTHING_TO_FREE = Status.unschedulable("no new claims to deallocate")
 DEALLOCATED = Status.unschedulable("deallocation of ResourceClaim completed")
 DELETED = Status.unschedulable("deletion of ResourceClaim completed")
+GIVEN_BACK = Status.unschedulable("deallocation and deletion of ResourceClaims completed")
 STILL_UNSCHEDULABLE = Status.unschedulable("still not schedulable")
 UNAVAILABLE = Status.unresolvable("resourceclaim not available on the node")
 NO_ALLOCATION = Status.error("claim allocation not found for node")
@@ -88,6 +90,7 @@ class DynamicResources(Plugin):
         self._claims = handle.cluster.objects.resource_claims
         self._uses = uses_in(handle)
         self._answers = CachedNodeAnswers(handle.cluster, self._uses)
+        self._by_placement = Gate.TOPOLOGY_AWARE in handle.gates
         talks = handle.rules.device_post_filter_gives_reasons
         self._nothing_to_free = NOTHING_TO_FREE if talks else Status.unschedulable()
         self._still_unschedulable = STILL_UNSCHEDULABLE if talks else Status.unschedulable()
@@ -323,9 +326,14 @@ class DynamicResources(Plugin):
             return PostFilterResult(DELETED)
         return PostFilterResult(self._still_unschedulable)
 
-    def pod_group_post_filter(self, _group: PodGroup, _pods: Sequence[Pod], _fits: Fits) -> Status | None:
-        """Unschedulable, without a reason: claims are given back for single pods only."""
-        return Status.unschedulable()
+    def pod_group_post_filter(self, group: PodGroup, _pods: Sequence[Pod], fit: GroupFit) -> GroupRoom:
+        """Have the members that found no node give back claims; before Kubernetes 1.37, single pods only do."""
+        if not self.handle.rules.pod_groups_are_queued or (self._by_placement and group.spec.scheduling_constraints):
+            return GroupRoom(Status.unschedulable())
+        for cycle, diagnosis in fit.failed:
+            if NAME in cycle.data:
+                self.post_filter(cycle, diagnosis)
+        return GroupRoom(GIVEN_BACK)
 
     def _unavailable(self, cycle: Cycle, notes: ClaimNotes, diagnosis: Diagnosis) -> list[int]:
         """The claims that kept the pod from nodes which nothing else kept it from."""

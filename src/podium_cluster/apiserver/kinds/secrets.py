@@ -7,20 +7,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from podium.kube.json_object import JsonObject
-from podium_cluster.apiserver.errors import immutable, required
+from podium_cluster.apiserver.errors import immutable
 from podium_cluster.apiserver.kind import Defaults, Fields, FieldValues, built_in_kind
 from podium_cluster.apiserver.kind_record import KindRecord, KindRules
-from podium_cluster.apiserver.kinds.config_maps import MOST_BYTES, decoded_size, unchanged_when_immutable
+from podium_cluster.apiserver.kinds.config_maps import unchanged_when_immutable
 from podium_cluster.apiserver.table_cells import AGE, NAME, Cells, KindTable, TableColumn, age
-from podium_cluster.apiserver.validation.wording import Causes, Obj, config_key, too_long
+from podium_cluster.apiserver.validation.wording import Causes, Obj
 from podium_cluster.apiserver.write_context import WriteContext
 
-_KEYS_OF_TYPE: Final = {
-    "kubernetes.io/dockercfg": (".dockercfg",),
-    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
-    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
-    "kubernetes.io/tls": ("tls.crt", "tls.key"),
-}
 _COLUMNS: Final = (
     NAME,
     TableColumn("Type", "What the secret is for."),
@@ -44,22 +38,10 @@ def _prepare_for_update(new: JsonObject, old: JsonObject, context: WriteContext)
     _encode_texts(new, context)
 
 
-def _check(obj: Obj) -> Causes:
-    data = obj.get("data") or {}
-    for key in data:
-        yield from config_key(f"data[{key}]", key)
-    if sum(map(decoded_size, data.values())) > MOST_BYTES:
-        yield too_long("data", MOST_BYTES)
-    for key in _KEYS_OF_TYPE.get(obj.get("type", ""), ()):
-        if key not in data:
-            yield required(f"data[{key}]")
-
-
 def _check_update(new: Obj, old: Obj) -> Causes:
     if new.get("type", "") != old.get("type", ""):
         yield immutable("type", new.get("type", ""))
     yield from unchanged_when_immutable(new, old, ("data",))
-    yield from _check(new)
 
 
 def _cells(obj: JsonObject, now: datetime) -> Cells:
@@ -76,7 +58,6 @@ SECRET: Final = KindRecord(
     KindRules(
         prepare_for_create=_encode_texts,
         prepare_for_update=_prepare_for_update,
-        validate=_check,
         validate_update=_check_update,
     ),
     KindTable(_COLUMNS, _cells),

@@ -23,8 +23,8 @@ from kubecel.quantity import QuantityError, parse
 from kubecel.re2 import CostError, compile_pattern
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import Cause, duplicate, invalid_value, required, shown
+from podium_cluster.apiserver.schema.correlation import Correlated
 from podium_cluster.apiserver.schema.custom_fields import known_field
-from podium_cluster.apiserver.schema.rules.correlation import Correlated
 
 Causes = Iterator[Cause]
 

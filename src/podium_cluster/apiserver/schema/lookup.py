@@ -6,7 +6,7 @@ Objects are taken for a kind by its schema, as strictly as the request asks.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -18,9 +18,6 @@ from podium_cluster.apiserver.schema.defaults import defaults_of
 from podium_cluster.apiserver.schema.fields import ANYTHING, FieldType, struct_named, type_names
 from podium_cluster.apiserver.schema.strict_check import DecodingError, StrictDecoder
 
-_SHOWN_GROUPS: Final = ("resource.k8s.io",)
-"""Groups whose complaints show whole values, in which an empty list is not an absent one."""
-
 
 class BuiltInSchema:
     """What is known of one built-in kind; see `Schema` for what each method does."""
@@ -30,8 +27,7 @@ class BuiltInSchema:
         struct = struct_named(name)
         assert struct is not None, name
         self._struct = struct
-        self._keeps_empty = kind.group in _SHOWN_GROUPS
-        self._walk = struct_walk(struct, self._keeps_empty)
+        self._walk = struct_walk(struct)
         self.root = FieldType({"$ref": name})
         self.apply_defaults = defaults_of(kind)
 
@@ -53,10 +49,6 @@ class BuiltInSchema:
         except NotPlain:  # what Go takes and this does not: a quantity of a hundred digits
             raise DecodingError("the object holds a value that cannot be represented") from None
         return decoder.problems
-
-    def drop_empty(self, obj: dict[str, Any]) -> None:
-        if self._keeps_empty:
-            struct_walk(self._struct)(obj)
 
 
 @cache
@@ -82,10 +74,6 @@ class Schema(Protocol):
         """Fill in what a taken object leaves out, in place."""
         ...
 
-    def drop_empty(self, obj: dict[str, Any]) -> None:
-        """Drop empty lists and maps that taking has kept for messages, in place."""
-        ...
-
 
 class OpenSchema:
     """The schema of a kind about which nothing is known: everything passes as it is."""
@@ -96,9 +84,6 @@ class OpenSchema:
         return []
 
     def apply_defaults(self, obj: dict[str, Any]) -> None:
-        return None
-
-    def drop_empty(self, obj: dict[str, Any]) -> None:
         return None
 
 

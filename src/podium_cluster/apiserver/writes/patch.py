@@ -15,7 +15,7 @@ from podium.framework.clock import Clock
 from podium.kube.documents import DocumentError, read_yaml
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import StatusError, bad_request, unsupported_media_type
-from podium_cluster.apiserver.go_json import BodyError, go_type, read_body
+from podium_cluster.apiserver.go_json import BodyError, read_body
 from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.schema import schema_of
 from podium_cluster.apiserver.store import storage_form
@@ -99,7 +99,6 @@ def tracked(
     if "managedFields" not in obj["metadata"] and b'"managedFields":' not in old.raw:
         return obj
     obj["kind"], obj["apiVersion"] = kind.kind, kind.api_version
-    schema_of(kind).drop_empty(obj)
     return track_update(
         storage_form.decoded(old, kind),
         obj,
@@ -181,5 +180,5 @@ def _json(body: Any) -> Any:
 
 
 def _mismatch(value: Any, expected: str) -> str:
-    word = {"map[string]interface {}": "object", "[]interface {}": "array", "string": "string", "bool": "bool"}
-    return f"json: cannot unmarshal {word.get(go_type(value), 'number')} into Go value of type {expected}"
+    words: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}
+    return f"json: cannot unmarshal {words.get(type(value), 'number')} into Go value of type {expected}"

@@ -54,7 +54,7 @@ class Entries(Untimed):
     def __init__(self, counted: list[tuple[str, str]]) -> None:
         self._counted = counted
 
-    def entered(self, queue: str, event: str) -> None:
+    def entered(self, queue: str, event: str, members: int = 0) -> None:
         self._counted.append((queue, event))
 
     stayed = entered

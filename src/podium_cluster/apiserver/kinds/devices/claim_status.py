@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from copy import deepcopy
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Any, Final
 
 from kubecel.structured_values import same_json
@@ -21,7 +19,6 @@ from podium_cluster.apiserver.errors import (
     not_supported,
     required,
 )
-from podium_cluster.apiserver.kinds.devices.kinds import RESOURCE_CLAIM
 from podium_cluster.apiserver.kinds.devices.parts import (
     MOST,
     binding_conditions,
@@ -36,7 +33,6 @@ from podium_cluster.apiserver.kinds.devices.parts import (
     request_reference,
     request_references,
 )
-from podium_cluster.apiserver.schema import schema_of
 from podium_cluster.apiserver.validation.placement import node_selector
 from podium_cluster.apiserver.validation.wording import Causes, Obj, dns_label, label_name, too_long, too_many
 
@@ -61,7 +57,7 @@ _LEADING_ZEROS: Final = re.compile(r"(?<![0-9A-Fa-f])0+(?=[0-9A-Fa-f])")
 def resource_claim_status(new: Obj, old: Obj) -> Causes:
     status, before = new.get("status") or {}, old.get("status") or {}
     allocation, users = status.get("allocation"), status.get("reservedFor") or []
-    yield from distinct("status.reservedFor", users, _MOST_USERS, _user, lambda user: user.get("uid", ""), _shown_user)
+    yield from distinct("status.reservedFor", users, _MOST_USERS, _user, lambda user: user.get("uid", ""), dict)
     yield from _devices(status.get("devices") or [], allocation)
     if users and allocation is None:
         yield field_forbidden("status.reservedFor", _WITHOUT_DEVICES)
@@ -70,23 +66,11 @@ def resource_claim_status(new: Obj, old: Obj) -> Causes:
         if any(user not in known for user in users):
             yield field_forbidden("status.reservedFor", _GOING)
     if allocation is not None and before.get("allocation") is not None:
-        if _changed(allocation, before["allocation"]):
+        if not same_json(allocation, before["allocation"]):
             yield invalid_value("status.allocation", None, "field cannot be modified once set")
     elif allocation is not None:
         names = request_names((new.get("spec") or {}).get("devices") or {})
         yield from _allocation("status.allocation", allocation, names)
-
-
-def _shown_user(user: Obj) -> Obj:
-    return {field: user[field] for field in ("apiGroup", "resource", "name", "uid") if user.get(field)}
-
-
-def _changed(allocation: Obj, before: Obj) -> bool:
-    if same_json(allocation, before):
-        return False
-    stored: dict[str, Any] = {"status": {"allocation": deepcopy(allocation)}}
-    schema_of(RESOURCE_CLAIM).drop_empty(stored)
-    return not same_json(stored["status"]["allocation"], before)
 
 
 def device_key(device: Obj) -> dict[str, str]:
@@ -119,15 +103,7 @@ def _devices(devices: list[dict[str, Any]], allocation: Obj | None) -> Causes:
         yield from _conditions(f"{path}.conditions", met)
         if device.get("data") is not None:
             yield from raw(f"{path}.data", device["data"])
-        yield from _network(f"{path}.networkData", device.get("networkData") or {})
     yield from repeated("status.devices", [device_key(device) for device in devices])
-
-
-def _network(path: str, data: Obj) -> Causes:
-    for field, most in (("interfaceName", _INTERFACE_LENGTH), ("hardwareAddress", _HARDWARE_LENGTH)):
-        if len(data.get(field, "").encode()) > most:
-            yield too_long(f"{path}.{field}", most)
-    yield from distinct(f"{path}.ips", data.get("ips"), _MOST_ADDRESSES, _interface_address, str)
 
 
 def _allocation(path: str, allocation: Obj, names: Collection[str]) -> Causes:
@@ -197,38 +173,3 @@ def _condition(path: str, condition: Obj) -> Causes:
         yield too_long(f"{path}.reason", _REASON_LENGTH)
     if len(condition.get("message", "").encode()) > _MESSAGE_LENGTH:
         yield too_long(f"{path}.message", _MESSAGE_LENGTH)
-
-
-def _interface_address(path: str, value: str) -> Causes:
-    """An address of a network interface, with the length of its prefix, in canonical form."""
-    canonical = _canonical_form(value)
-    if canonical is None:
-        yield invalid_value(path, value, _NOT_ADDRESS)
-    elif value != canonical:
-        yield invalid_value(path, value, f'must be in canonical form ("{canonical}")')
-
-
-def _canonical_form(value: str) -> str | None:
-    """The address as it should be written; None where it is none."""
-    text, slash, prefix = value.partition("/")
-    if not slash or not re.fullmatch("0*[0-9]{1,3}", prefix):
-        return None
-    address = _address(text)
-    length = int(prefix[-3:])
-    if address is None or length > address.max_prefixlen:
-        return None
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        return f"{address.ipv4_mapped}/{length - 96 if length > 32 else length}"
-    return f"{address}/{length}"
-
-
-def _address(text: str) -> IPv4Address | IPv6Address | None:
-    plain = _LEADING_ZEROS.sub("", text)
-    try:
-        return IPv4Address(plain)
-    except AddressValueError:
-        pass
-    try:
-        return None if "%" in text else IPv6Address(plain)
-    except AddressValueError:
-        return None

@@ -7,7 +7,6 @@ devices goes when the devices are given back.
 from __future__ import annotations
 
 from collections.abc import Collection
-from copy import deepcopy
 from datetime import datetime
 from typing import Final
 
@@ -24,9 +23,7 @@ from podium_cluster.apiserver.errors import (
     not_supported,
     required,
 )
-from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.kind_record import KindRecord, KindRules
-from podium_cluster.apiserver.kinds.devices import internal_form
 from podium_cluster.apiserver.kinds.devices.claim_status import device_key, resource_claim_status
 from podium_cluster.apiserver.kinds.devices.kinds import CLAIM_TEMPLATE, RESOURCE_CLAIM
 from podium_cluster.apiserver.kinds.devices.parts import (
@@ -41,7 +38,6 @@ from podium_cluster.apiserver.kinds.devices.parts import (
     toleration,
 )
 from podium_cluster.apiserver.kinds.namespaces import NAMESPACE
-from podium_cluster.apiserver.schema import schema_of
 from podium_cluster.apiserver.table_cells import AGE, NAME, Cells, KindTable, TableColumn, age, name_and_age
 from podium_cluster.apiserver.validation.metadata import annotation_causes, metadata_causes
 from podium_cluster.apiserver.validation.wording import NOT_POSITIVE, Causes, Obj, dns_label, dns_subdomain, labels
@@ -121,7 +117,7 @@ def _check_claim(obj: Obj) -> Causes:
 
 def _check_claim_update(new: Obj, old: Obj) -> Causes:
     yield from metadata_causes(new["metadata"], RESOURCE_CLAIM, dns_subdomain_errors)
-    if _changed(RESOURCE_CLAIM, new, old):
+    if not same_json(new.get("spec"), old.get("spec")):
         yield immutable("spec", None)
 
 
@@ -132,30 +128,22 @@ def _check_template(obj: Obj) -> Causes:
     yield from annotation_causes(metadata.get("annotations") or {}, "spec.metadata.annotations")
     for field in metadata:
         if field not in ("labels", "annotations") and metadata[field] is not None:
-            shown = "uID" if field == "uid" else field
-            yield field_forbidden(f"spec.metadata.{shown}", "cannot be set")
+            yield field_forbidden(f"spec.metadata.{'uID' if field == 'uid' else field}", "cannot be set")
     yield from _devices("spec.spec.devices", (spec.get("spec") or {}).get("devices") or {})
 
 
 def _check_template_update(new: Obj, old: Obj) -> Causes:
     yield from metadata_causes(new["metadata"], CLAIM_TEMPLATE, dns_subdomain_errors)
     yield from _check_template(new)
-    if _changed(CLAIM_TEMPLATE, new, old):
-        yield immutable("spec", internal_form.template_spec(new.get("spec") or {}))
-
-
-def _changed(kind: Kind, new: Obj, old: Obj) -> bool:
-    if same_json(new.get("spec"), old.get("spec")):
-        return False
-    stored = {"spec": deepcopy(new.get("spec"))}
-    schema_of(kind).drop_empty(stored)
-    return not same_json(stored["spec"], old.get("spec"))
+    if not same_json(new.get("spec"), old.get("spec")):
+        yield immutable("spec", None)
 
 
 def _devices(path: str, devices: Obj) -> Causes:
     names = request_names(devices)
-    requests = devices.get("requests")
-    yield from distinct(f"{path}.requests", requests, MOST, _request, lambda one: one.get("name", ""), _shown_request)
+    yield from distinct(
+        f"{path}.requests", devices.get("requests"), MOST, _request, lambda one: one.get("name", ""), dict
+    )
     yield from items(
         f"{path}.constraints", devices.get("constraints"), MOST, lambda where, each: _constraint(where, each, names)
     )
@@ -192,21 +180,6 @@ def _request(path: str, request: Obj) -> Causes:
         yield from distinct(
             f"{path}.{key}", alternatives, _MOST_ALTERNATIVES, _alternative, lambda each: each.get("name", "")
         )
-
-
-_SHOWN: Final = (
-    *("name", "exactly", "firstAvailable", "deviceClassName", "selectors", "allocationMode", "count", "adminAccess"),
-    *("tolerations", "capacity", "derivedAttributes"),
-)
-
-
-def _shown_request(request: Obj) -> Obj:
-    """A request with its fields in the order in which the API prints them."""
-    return {
-        field: _shown_request(request[field]) if field == "exactly" else request[field]
-        for field in _SHOWN
-        if request.get(field)
-    }
 
 
 def _alternative(path: str, ask: Obj) -> Causes:

@@ -10,7 +10,6 @@ from typing import Final
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import field_forbidden, immutable, invalid_value, required
 from podium_cluster.apiserver.kind_record import KindRecord, KindRules
-from podium_cluster.apiserver.kinds.devices import internal_form
 from podium_cluster.apiserver.kinds.devices.kinds import RESOURCE_SLICE
 from podium_cluster.apiserver.kinds.devices.parts import (
     MOST,
@@ -143,12 +142,7 @@ def _selection(path: str, given: Obj, fields: tuple[str, ...], empty: str) -> Ca
         yield from node_selector(f"{path}.nodeSelector", chosen)
         terms = chosen.get("nodeSelectorTerms") or []
         if path == "spec" and len(terms) != 1:
-            detail = "must have exactly one node selector term"
-            yield invalid_value(
-                f"{path}.nodeSelector.nodeSelectorTerms",
-                internal_form.selector_terms(chosen.get("nodeSelectorTerms")),
-                detail,
-            )
+            yield invalid_value(f"{path}.nodeSelector.nodeSelectorTerms", terms, "must have exactly one term")
     if everywhere is False:
         yield invalid_value(f"{path}.allNodes", False, _UNSET_OR_TRUE)
     if "perDeviceNodeSelection" in fields and given.get("perDeviceNodeSelection") is False:

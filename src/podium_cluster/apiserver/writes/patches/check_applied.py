@@ -4,10 +4,9 @@ words them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from podium_cluster.apiserver.errors import StatusError, bad_request
-from podium_cluster.apiserver.go_json import go_text, go_type
+from podium_cluster.apiserver.errors import StatusError, bad_request, shown_json
 from podium_cluster.apiserver.writes.patches.field_sets import display_step, field_step
 from podium_cluster.apiserver.writes.patches.typed_values import BadValueError, list_step
 from podium_cluster.apiserver.writes.patches.types import MergeType
@@ -53,20 +52,26 @@ def _problems(value: Any, kind: MergeType | None) -> list[str]:
             return _map_problems(value, kind)
         case "list":
             return _list_problems(value, kind)
-        case "number" if isinstance(value, bool) or not isinstance(value, int | float):
-            return [f": expected numeric (int or float), got {go_type(value)}"]
-        case "string" if not isinstance(value, str):
-            return [f": expected string, got &value.valueUnstructured{{Value:{go_text(value)}}}"]
-        case "boolean" if not isinstance(value, bool):
-            return [f": expected boolean, got &{{{go_text(value)}}}"]
-        case "scalar" if isinstance(value, dict | list):
-            return [f": expected any scalar, got &{{{go_text(value)}}}"]
-    return []
+    wanted = _SCALARS[kind.form]
+    fits = isinstance(value, wanted) and (kind.form != "number" or not isinstance(value, bool))
+    return [] if fits else [_expected(kind.form, value)]
+
+
+_SCALARS: Final[dict[str, tuple[type, ...]]] = {
+    "number": (int, float),
+    "string": (str,),
+    "boolean": (bool,),
+    "scalar": (bool, int, float, str),
+}
+
+
+def _expected(form: str, value: Any) -> str:
+    return f": expected {form}, got {shown_json(value)}"
 
 
 def _map_problems(value: Any, kind: MergeType) -> list[str]:
     if not isinstance(value, dict):
-        return [f": expected map, got &{{{go_text(value)}}}"]
+        return [_expected("map", value)]
     found: list[str] = []
     for name, inner in value.items():
         step = display_step(field_step(name))
@@ -79,7 +84,7 @@ def _map_problems(value: Any, kind: MergeType) -> list[str]:
 
 def _list_problems(value: Any, kind: MergeType) -> list[str]:
     if not isinstance(value, list):
-        return [f": expected list, got &{{{go_text(value)}}}"]
+        return [_expected("list", value)]
     found: list[str] = []
     seen = set()
     for at, item in enumerate(value):

@@ -183,9 +183,9 @@ def test_kubectl_takes_over_what_its_client_side_apply_wrote() -> None:
     ("config", "told"),
     [
         ({**sample(), "extra": 1}, ".extra: field not declared in schema"),
-        (sample(replicas="1"), ".spec.replicas: expected numeric (int or float), got string"),
-        (sample(parts={}), ".spec.parts: expected list, got &{map[]}"),
-        (sample({"a": 1}), ".metadata.labels.a: expected string, got &value.valueUnstructured{Value:1}"),
+        (sample(replicas="1"), '.spec.replicas: expected number, got "1"'),
+        (sample(parts={}), ".spec.parts: expected list, got {}"),
+        (sample({"a": 1}), ".metadata.labels.a: expected string, got 1"),
         (
             sample(parts=[{"name": "p"}, {"name": "p"}]),
             '.spec.parts: duplicate entries for key [name="p"]',
