@@ -47,6 +47,15 @@ def test_public_class_names_are_unique(modules: dict[str, ast.Module]) -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
+def test_a_file_name_in_many_folders_says_what_it_is_of() -> None:
+    folders: dict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        folders[path.name].append(str(path.parent.relative_to(SOURCE)))
+    for name in ("__init__.py", "plugin.py", "args.py", "package.py"):
+        del folders[name]
+    assert {name: where for name, where in folders.items() if len(where) > 4} == {}
+
+
 def test_words_that_need_a_second_reading_are_not_used(modules: dict[str, ast.Module]) -> None:
     found = []
     for name, tree in modules.items():
