@@ -48,7 +48,7 @@ from podium_cluster.apiserver.http.protobuf import decode as decode_protobuf
 from podium_cluster.apiserver.kinds import POD as POD_KIND
 from podium_cluster.apiserver.presentation.json_path import JsonPath, JsonPathError
 from podium_cluster.apiserver.schema.correlation import Correlated
-from podium_cluster.apiserver.schema.rules import rule_problems, rule_tree
+from podium_cluster.apiserver.schema.validation_rules import rule_problems, rule_tree
 from podium_cluster.apiserver.store.database import DatabaseError
 from podium_cluster.apiserver.store.label_selector import parse_label_selector
 from podium_cluster.apiserver.store.selection import selection
