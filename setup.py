@@ -19,6 +19,8 @@ class BuildWithCommit(build_py):
     """Copies the modules, and puts the commit and the examples beside them."""
 
     def run(self):
+        if not self.editable_mode:  # what an older build left would be packed, too
+            shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
         if not self.editable_mode:
             write_commit(Path(self.build_lib, "podium"))

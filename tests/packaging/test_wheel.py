@@ -38,6 +38,9 @@ def test_the_wheel_has_types_samples_definitions_and_policies(wheel: Path) -> No
 def test_wheels_from_the_sdist_and_from_the_repository_are_the_same(
     repository: Path, sdist: Path, wheel: Path, tmp_path: Path
 ) -> None:
+    left = repository / "build" / "lib" / "podium" / "left_by_an_older_build.py"
+    left.parent.mkdir(parents=True)
+    left.touch()
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*command, "--wheel-dir", tmp_path, repository], check=True, env=clean_environment())
     direct = zipfile.ZipFile(next(tmp_path.glob("*.whl")))

@@ -50,16 +50,14 @@ from podium_cluster.apiserver.presentation.json_path import JsonPath, JsonPathEr
 from podium_cluster.apiserver.schema.correlation import Correlated
 from podium_cluster.apiserver.schema.validation_rules import rule_problems, rule_tree
 from podium_cluster.apiserver.store.database import DatabaseError
-from podium_cluster.apiserver.store.label_selector import parse_label_selector
-from podium_cluster.apiserver.store.selection import selection
+from podium_cluster.apiserver.store.selection import parse_label_selector, selection
 from podium_cluster.apiserver.writes.patch import (
     applied_configuration,
     json_operations,
     merge_document,
     strategic_document,
 )
-from podium_cluster.apiserver.writes.patches.json_patch import json_patch
-from podium_cluster.apiserver.writes.patches.merge_patch import merge_patch
+from podium_cluster.apiserver.writes.patches.json_patch import json_patch, merge_patch
 from podium_cluster.up.manifests import WorkloadError, read_workload
 from podium_lab.learned.onnx_file import checked_onnx
 from podium_lab.learned.policy_file import PolicyError, decoded, path_of

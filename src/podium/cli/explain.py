@@ -1,5 +1,7 @@
 """Reads the options of `podium explain`: where would this pod go and why, or why does it go nowhere?"""
 
+import sys
+from contextlib import redirect_stdout
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
@@ -109,26 +111,27 @@ def explain(
         raise InputError("-w watches the live cluster: leave out --from and -f")
     if scheduler and config:
         raise InputError("--scheduler reads the configuration of a running scheduler: leave out --config")
-    rules = given_rules(kubernetes_version)
-    first = first_for_some_minor(rules, lambda each: read_config(config, plugin, feature_gates, each))
-    options = ExplainOptions(
-        pod=pod,
-        every=every,
-        namespace=namespace,
-        more=more or [],
-        configure=cache(lambda each: read_config(config, plugin, feature_gates, each, quiet=True)),
-        rules=rules,
-        config_given=config is not None,
-        kubeconfig_of_config=first.settings.client_connection.kubeconfig,
-        tries_plugins=bool(plugin),
-        scheduler=scheduler,
-        parity=parity,
-        verbose=verbose,
-    )
-    if watch:
+    with redirect_stdout(sys.stderr):  # what plugins print is no part of the answer
+        rules = given_rules(kubernetes_version)
+        first = first_for_some_minor(rules, lambda each: read_config(config, plugin, feature_gates, each))
+        options = ExplainOptions(
+            pod=pod,
+            every=every,
+            namespace=namespace,
+            more=more or [],
+            configure=cache(lambda each: read_config(config, plugin, feature_gates, each, quiet=True)),
+            rules=rules,
+            config_given=config is not None,
+            kubeconfig_of_config=first.settings.client_connection.kubeconfig,
+            tries_plugins=bool(plugin),
+            scheduler=scheduler,
+            parity=parity,
+            verbose=verbose,
+        )
+        answer = None if watch else of_files(options, cluster) if cluster else of_cluster(options, kubeconfig, context)
+    if answer is None:
         _watch(options, kubeconfig, context, output)
         return
-    answer = of_files(options, cluster) if cluster else of_cluster(options, kubeconfig, context)
     _print(options, answer, output)
     if not answer.fits:
         raise typer.Exit(ANSWER_IS_NO)
@@ -158,7 +161,8 @@ def _watch(options: "ExplainOptions", kubeconfig: str | None, context: str | Non
         while has_reader():
             began = time.monotonic()
             try:
-                answer = of_cluster(options, kubeconfig, context)
+                with redirect_stdout(sys.stderr):
+                    answer = of_cluster(options, kubeconfig, context)
                 now: object = answer.to_compare()
             except Exception as error:  # the pod may come back, and so may the API; what has no sentence is raised
                 sentence = sentence_for(error)

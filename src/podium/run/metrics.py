@@ -184,7 +184,20 @@ def _of_batches(scheduler: Scheduler) -> list[MetricFamily]:
     def flushes() -> Reading:
         return {(name, each): number for name, batch in batches.items() for each, number in batch.flushes.items()}
 
+    def rescores() -> Reading:
+        return {(name,): batch.rescores for name, batch in batches.items()}
+
+    since_1_37 = [
+        ReadFamily(
+            counters,
+            "scheduler_batch_rescore_attempts_total",
+            "Times that the node of the last pod was scored again for the next (from 1.37 on).",
+            rescores,
+            ("profile",),
+        )
+    ]
     return [
+        *(since_1_37 if scheduler.rules.batches_score_the_last_node_again else ()),
         ReadFamily(
             counters,
             "scheduler_batch_attempts_total",

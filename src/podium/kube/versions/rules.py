@@ -165,6 +165,11 @@ class VersionRules:
     gated_nominations_count: bool = True
     """The nominated node of a gated pod is reserved for it as soon as the pod is seen."""
 
+    # Batches
+
+    batches_score_the_last_node_again: bool = True
+    """A batch goes on where the node that the last pod took has room for the next; before, it ended there."""
+
     # Metrics
 
     counts_queued_entities: bool = True

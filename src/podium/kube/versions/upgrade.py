@@ -196,6 +196,14 @@ _FACTS: Final = {
         "is reserved when the gates are open",
         "pods of lower priority may not take that room",
     ),
+    "batches_score_the_last_node_again": _Fact(
+        "rule",
+        "equal pods in a row (OpportunisticBatching)",
+        "",
+        "share scores also where a node takes several",
+        "share scores where each fills a node",
+        "the same scores; of equal nodes another one may be taken",
+    ),
     "counts_queued_entities": _Fact(
         "default",
         "metrics of the queue",

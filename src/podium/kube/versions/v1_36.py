@@ -155,6 +155,7 @@ RULES = VersionRules(
     taint_changes_wake_node_listeners=True,
     any_own_anti_affinity_term_wakes=False,
     gated_nominations_count=False,
+    batches_score_the_last_node_again=False,
     counts_queued_entities=False,
     claim_creates_say_the_owner=False,
     bind_retries=0,

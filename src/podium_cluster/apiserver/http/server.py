@@ -27,8 +27,7 @@ from podium.serving.browser_guard import BrowserGuard
 from podium.serving.listener import BoundedListener
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError, too_large, too_slow
-from podium_cluster.apiserver.http.handler import RequestHandler, failure
-from podium_cluster.apiserver.http.slow_checker import SlowChecker
+from podium_cluster.apiserver.http.handler import RequestHandler, SlowChecker, failure
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse, Query
 from podium_cluster.apiserver.store.watcher import Watcher, WatchRequest
 

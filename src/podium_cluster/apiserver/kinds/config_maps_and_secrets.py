@@ -1,4 +1,7 @@
-"""Secrets: text in `stringData` is stored, encoded, in `data`, and never read back as text."""
+"""Declares ConfigMaps and Secrets: those that are immutable stay as they are.
+
+Text in `stringData` of a Secret is stored, encoded, in `data`, and never read back as text.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,43 @@ from datetime import datetime
 from typing import Any, Final
 
 from podium.kube.json_object import JsonObject
-from podium_cluster.apiserver.errors import immutable
+from podium_cluster.apiserver.errors import field_forbidden, immutable
 from podium_cluster.apiserver.kind import Defaults, Fields, FieldValues, built_in_kind
 from podium_cluster.apiserver.kind_record import KindRecord, KindRules
-from podium_cluster.apiserver.kinds.config_maps import unchanged_when_immutable
 from podium_cluster.apiserver.table_cells import AGE, NAME, Cells, KindTable, TableColumn, age
 from podium_cluster.apiserver.validation.wording import Causes, Obj
 from podium_cluster.apiserver.write_context import WriteContext
 
-_COLUMNS: Final = (
+_IMMUTABLE: Final = "field is immutable when `immutable` is set"
+_COLUMNS: Final = (NAME, TableColumn("Data", "How many keys it holds."), AGE)
+
+
+def _check_update(new: Obj, old: Obj) -> Causes:
+    return unchanged_when_immutable(new, old, ("data", "binaryData"))
+
+
+def unchanged_when_immutable(new: Obj, old: Obj, fields: tuple[str, ...]) -> Causes:
+    if not old.get("immutable"):
+        return
+    if not new.get("immutable"):
+        yield field_forbidden("immutable", _IMMUTABLE)
+    for name in fields:
+        if (new.get(name) or {}) != (old.get(name) or {}):
+            yield field_forbidden(name, _IMMUTABLE)
+
+
+def _cells(obj: JsonObject, now: datetime) -> Cells:
+    return [obj["metadata"]["name"], len(obj.get("data") or ()) + len(obj.get("binaryData") or ()), age(obj, now)]
+
+
+CONFIG_MAP: Final = KindRecord(
+    built_in_kind("v1", "ConfigMap configmaps", short="cm"),
+    KindRules(validate_update=_check_update),
+    KindTable(_COLUMNS, _cells),
+)
+
+
+_SECRET_COLUMNS: Final = (
     NAME,
     TableColumn("Type", "What the secret is for."),
     TableColumn("Data", "How many keys it holds."),
@@ -38,13 +69,13 @@ def _prepare_for_update(new: JsonObject, old: JsonObject, context: WriteContext)
     _encode_texts(new, context)
 
 
-def _check_update(new: Obj, old: Obj) -> Causes:
+def _secret_check_update(new: Obj, old: Obj) -> Causes:
     if new.get("type", "") != old.get("type", ""):
         yield immutable("type", new.get("type", ""))
     yield from unchanged_when_immutable(new, old, ("data",))
 
 
-def _cells(obj: JsonObject, now: datetime) -> Cells:
+def _secret_cells(obj: JsonObject, now: datetime) -> Cells:
     return [obj["metadata"]["name"], obj.get("type", ""), len(obj.get("data") or ()), age(obj, now)]
 
 
@@ -58,7 +89,7 @@ SECRET: Final = KindRecord(
     KindRules(
         prepare_for_create=_encode_texts,
         prepare_for_update=_prepare_for_update,
-        validate_update=_check_update,
+        validate_update=_secret_check_update,
     ),
-    KindTable(_COLUMNS, _cells),
+    KindTable(_SECRET_COLUMNS, _secret_cells),
 )

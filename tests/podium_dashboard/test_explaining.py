@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from podium.engine.explain import explain
 from podium.kube import Pod
 from podium.testing import node, pod
-from podium_dashboard.explaining import Known, known_of, load_of
-from podium_dashboard.lasting_cluster import LastingCluster
+from podium_dashboard.explaining import Known, LastingCluster, known_of, load_of
 from tests.podium_dashboard.scheduler import SmallScheduler
 
 STEPS = 60
