@@ -211,9 +211,9 @@ def test_a_hanging_command_ends_in_one_sentence(plugin: Callable[[str], str], tm
     script = (
         "import asyncio, sys\n"
         "from podium.client import Access, Client, ClientError\n"
-        "from podium.client.exec_plugin import NEVER, ExecCredentials\n"
+        "from podium.client.exec_plugin import NEVER, ExecCommand, ExecCredentials\n"
         "async def main():\n"
-        "    credentials = ExecCredentials(sys.argv[1], [], origin='config', interactive_mode=NEVER)\n"
+        "    credentials = ExecCredentials(ExecCommand(sys.argv[1], interactive_mode=NEVER), origin='config')\n"
         "    async with Client(Access('https://127.0.0.1:9', credentials=credentials)) as client:\n"
         "        try:\n"
         "            await client.get('/x', timeout=0.5)\n"
