@@ -11,6 +11,7 @@ from prometheus_client.core import Metric
 from podium.config import to_dict
 from podium.config.resolved import Profile
 from podium.config.secrets import without_secrets
+from podium.kube.versions import Gates
 from podium.run.dashboard import SchedulerView
 from podium_dashboard.records import (
     ConfigurationAnswer,
@@ -32,9 +33,7 @@ def configuration_answer(state: DashboardState) -> Callable[[SchedulerView], Con
         return ConfigurationAnswer(
             state=state,
             configuration=without_secrets(to_dict(view.config)),
-            profiles=[
-                ProfilePoints(name=each.scheduler_name, points=list(_points(each))) for each in view.config.profiles
-            ],
+            profiles=[_points(each, view.config.gates) for each in view.config.profiles],
             feature_gates=sorted(map(str, view.config.gates)),
             times=list(_times(view)),
             failures={" ".join(where): number for where, number in view.failures.items()},
@@ -44,13 +43,14 @@ def configuration_answer(state: DashboardState) -> Callable[[SchedulerView], Con
     return take
 
 
-def _points(profile: Profile) -> Iterator[PointPlugins]:
-    for point, names in profile.plugins.items():
-        weights = {"score": profile.weights, "placementScore": profile.placement_weights}.get(point, {})
-        if names:
-            yield PointPlugins(
-                point=point, plugins=[PluginPlace(name=name, weight=weights.get(name)) for name in names]
-            )
+def _points(profile: Profile, gates: Gates) -> ProfilePoints:
+    return ProfilePoints(
+        name=profile.scheduler_name,
+        points=[
+            PointPlugins(point=point, plugins=[PluginPlace(name=name, weight=weight) for name, weight in found.items()])
+            for point, found in profile.running_plugins(gates).items()
+        ],
+    )
 
 
 def _times(view: SchedulerView) -> Iterator[PluginTime]:

@@ -105,24 +105,13 @@ def _show(loaded: "LoadedConfig", source: str, output: Output) -> None:
 
 def _print_profile(profile: "Profile", gates: "Gates") -> None:
     from podium.cli.console import console, print_table, table
-    from podium.config.feature_gates import Gate
-    from podium.config.points import Point
-
-    idle: list[Point] = []
-    if Gate.TOPOLOGY_AWARE not in gates:
-        idle += (Point.PLACEMENT_GENERATE, Point.PLACEMENT_SCORE)
-    if Gate.GENERIC_WORKLOAD not in gates:
-        idle.append(Point.POD_GROUP_POST_FILTER)
 
     rows = table(f"Profile {profile.scheduler_name}")
     rows.add_column("extension point", no_wrap=True)
     rows.add_column("plugins in running order (weight)")
-    for point, names in profile.plugins.items():
-        weights = profile.weights if point == "score" else profile.placement_weights
-        weighted = point in ("score", "placementScore")
-        shown = [f"{name} ({weights[name]})" if weighted else name for name in names]
-        if shown and point not in idle:
-            rows.add_row(point, ", ".join(shown))
+    for point, plugins in profile.running_plugins(gates).items():
+        shown = [name if weight is None else f"{name} ({weight})" for name, weight in plugins.items()]
+        rows.add_row(point, ", ".join(shown))
     print_table(console(), rows)
 
 

@@ -71,7 +71,16 @@ export function Queue() {
             </Empty>
           )}
           {groups(rows, by).map(([title, members]) => (
-            <Panel key={title} title={title || counted(members.length, "pod")} aside={title && <b>{members.length}</b>}>
+            <Panel
+              key={title}
+              title={by === "owner" ? title : counted(members.length, "pod")}
+              aside={by === "owner" && <b>{members.length}</b>}
+            >
+              {by === "reason" && (
+                <p class="reason">
+                  <Reason text={title} />
+                </p>
+              )}
               <Rows rows={members} reasons={by !== "reason"} />
             </Panel>
           ))}

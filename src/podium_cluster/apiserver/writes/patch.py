@@ -28,7 +28,7 @@ from podium_cluster.apiserver.writes.patches import (
     strategic_merge,
     track_update,
 )
-from podium_cluster.apiserver.writes.patches.check_applied import check_type
+from podium_cluster.apiserver.writes.patches.apply import check_type
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"

@@ -14,7 +14,7 @@ from typing import Any
 
 from podium_cluster.apiserver.errors import StatusError, bad_request, shown_json
 from podium_cluster.apiserver.writes.patches.json_patch import rejected, same
-from podium_cluster.apiserver.writes.patches.types import MergeType
+from podium_cluster.apiserver.writes.patches.typed_values import MergeType
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.writes.patches import server_side_apply, track_update
-from podium_cluster.apiserver.writes.patches.field_sets import from_wire, to_wire
-from podium_cluster.apiserver.writes.patches.managed_fields import decode
+from podium_cluster.apiserver.writes.patches.managed_fields import decode, from_wire, to_wire
 from podium_cluster.apiserver.writes.patches.typed_values import compare, fields_of, merge
 from tests.podium_cluster.apiserver.writes.patches.sample_types import SAMPLE, samples
 
