@@ -8,7 +8,7 @@ from podium.engine.gangs.explain_gang import gang_counts
 from podium.engine.queue.scheduling_queue import Pending
 from podium.engine.scheduler import Scheduler
 from podium.framework.gang import GangCount
-from podium.serving.events.recorder import waiting_on_permit
+from podium.serving.event_recorder import waiting_on_permit
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.kinds import NODE
 from podium_cluster.up.pod_tracker import PodDecision, PodTracker, PodVerdict
