@@ -27,7 +27,7 @@ from podium.config.types import LeaderElection
 from podium.controllers.assembly import ControllerOptions, build_controllers
 from podium.framework.clock import SystemClock
 from podium.run.assembly import RunOptions, build_process
-from podium.serving.endpoints.options import ServingOptions
+from podium.serving.endpoints import ServingOptions
 from podium.serving.environment import stop_on_signals
 from podium.serving.plugin_pages import PageAddress
 from podium.serving.process_loop import first_ended

@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from kubecel.quantity import QuantityError, format_nano, parse
-from podium.engine.gangs.gang_counts import gang_counts
+from podium.engine.gangs.explain_gang import gang_counts
 from podium.engine.queue.scheduling_queue import Pending
 from podium.engine.scheduler import Scheduler
 from podium.framework.gang import GangCount
 from podium.kube.printable import printable
-from podium.serving.events.recorder import waiting_on_permit
+from podium.serving.event_recorder import waiting_on_permit
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.kinds import NODE
 from podium_cluster.up.pod_tracker import PodDecision, PodTracker, PodVerdict

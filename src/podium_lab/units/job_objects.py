@@ -13,7 +13,7 @@ from typing import Any
 from podium_lab.units.errors import UnitError
 from podium_lab.units.run import JobOptions
 
-PLAN_LABEL = "podium.io/units-plan"
+PLAN_LABEL = "podium.dev/units-plan"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 CONTAINER = "units"
 BAD_INPUT = 2

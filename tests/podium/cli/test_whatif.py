@@ -56,6 +56,13 @@ def test_bought_nodes_are_named_and_priced(tmp_path: Path) -> None:
     assert (bought["price"], bought["proved"], [each["type"] for each in bought["nodes"]]) == (2.5, "optimal", ["big"])
 
 
+def test_pods_that_wait_for_the_same_reason_share_a_sentence(tmp_path: Path) -> None:
+    dump, asked = write(tmp_path, "dump.yaml", node("n1")), write(tmp_path, "pod.yaml", pod("w", spec=requesting("3")))
+    out = podium("whatif", "-f", asked, "--replicas", "3", "--from", dump).out
+    assert out.count("Insufficient cpu") == 1
+    assert "default/w-1, default/w-2: 0/1 nodes are available" in out
+
+
 def test_changes_apply_in_the_order_in_which_they_are_written(tmp_path: Path) -> None:
     dump = write(tmp_path, "dump.yaml", documents(node("n1"), pod("web")))
     assert podium("whatif", "--from", dump, "--cordon", "n1", "--uncordon", "n1").code == 0

@@ -10,17 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Final
 from urllib.request import urlopen
 
 import pytest
 
-from tests.together.dashboard.browser import ROOT, chromium, required, serving
+from tests.together.dashboard.browser import FULL_CLUSTER, ROOT, chromium, required, serving
 
 pytestmark = pytest.mark.long
 
-FULL: Final = Path(__file__).parent / "full"
 QOS_PORT: Final = 10_735
 TRIES: Final = 8
 """How often a page and its command are asked: both look at a cluster that goes on."""
@@ -73,9 +71,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def live(browser: Any) -> Iterator[Opened]:
     """podium up with something to show on every page."""
-    options = ["--nodes", "12", "--devices", "--qos-port", str(QOS_PORT), "--feature-gates", "GenericWorkload=true"]
-    files = ["--config", str(FULL / "config.yaml"), "--workload", str(FULL / "workload.yaml")]
-    with serving("up", "--no-view", "--port", "0", *options, *files) as (address, _process):
+    with serving(*FULL_CLUSTER, "--qos-port", str(QOS_PORT)) as (address, _process):
         opened = Opened(browser.new_page(), address)
         while sum(gang["assigned"] for gang in opened.api("groups")["gangs"]) < 3:
             time.sleep(0.5)

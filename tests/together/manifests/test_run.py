@@ -8,9 +8,8 @@ import pytest
 import yaml
 
 from podium.config.load import load_config
-from podium.manifests.objects import IMAGE
-from podium.manifests.run import RunSettings, rights, without_kubeconfig
-from podium.manifests.workload import CONFIG_FOLDER
+from podium.manifests.objects import CONFIG_FOLDER, IMAGE
+from podium.manifests.scheduler import RunSettings, rights, without_kubeconfig
 from podium.plugins import load_registry
 from tests.podium.cli.command import podium
 
@@ -171,7 +170,7 @@ def test_without_a_lease_there_is_never_a_second_scheduler(tmp_path: Path) -> No
 
 def checksum(found: list[dict[str, Any]]) -> str:
     (deployment,) = (each for each in found if each["kind"] == "Deployment")
-    text: str = deployment["spec"]["template"]["metadata"]["annotations"]["podium.io/config-sha256"]
+    text: str = deployment["spec"]["template"]["metadata"]["annotations"]["podium.dev/config-sha256"]
     return text
 
 
