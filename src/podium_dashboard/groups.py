@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.engine.gangs.gang_counts import gang_counts
+from podium.engine.gangs.explain_gang import gang_counts
 from podium.kube.custom_object import POD_GROUP_LABEL
 from podium.run.dashboard import SchedulerView
 from podium_dashboard.access import Viewer

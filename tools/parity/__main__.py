@@ -22,11 +22,11 @@ from pathlib import Path
 
 from podium.kube.versions import find_rules
 from tools.parity.case import Case, load_case, save_case
+from tools.parity.compare import judge
 from tools.parity.gen_cluster import ClusterPlan, make_cluster
 from tools.parity.gen_groups import group_gates
 from tools.parity.gen_pods import THEMES
 from tools.parity.groups import GroupComparison, group_api
-from tools.parity.judge import judge
 from tools.parity.podium_side import Answer
 from tools.parity.real_side import Disturbed, RealSide
 from tools.parity.recording import read_recording, recording_of, write_recording

@@ -8,8 +8,9 @@ about each object. Compared are, for each member, the node or the message and th
 condition; and who is evicted, where more may be in later cycles, which are not looked at otherwise.
 
 kube-scheduler's chance: which placement counts as the first, and which of equal ones is taken. Podium is asked once for
-each domain that may come first; one of its answers must be kube-scheduler's. With more than one worker the order of
-equally good nodes would be chance, too, so there is one.
+each domain that may come first; one of its answers must be kube-scheduler's. From 1.37 on, another domain may come
+first where room is made for the group. With more than one worker the order of equally good nodes would be chance, too,
+so there is one.
 """
 
 import random
@@ -40,6 +41,7 @@ KINDS_READ = ("v1/Node", "v1/Pod", "policy/v1/PodDisruptionBudget")
 WIPED = ("v1/Pod", "PodGroup", "v1/Node", "policy/v1/PodDisruptionBudget")
 ADDED = re.compile(r'"Add event for (?:node|scheduled pod|unscheduled pod)" (?:node|pod)="([^"]+)"')
 ATTEMPT = '"Attempting to schedule pod group"'
+MADE_ROOM = "pod group preemption: "
 PATIENCE = 15.0
 """Seconds that a scheduler has for a first decision about everything."""
 EVICTING = 0.4
@@ -103,6 +105,8 @@ class GroupComparison:
             self.undecided += 1
             return
         answers = [podium_decisions(order, plan, self._rules) for order in _orders(objects, plan)]
+        if self._rules.pod_groups_are_queued:  # what comes first is chance in the group's trial and in preemption's
+            answers += [_with_room_of(one, other) for one in answers for other in answers if one is not other]
         best = min(answers, key=lambda answer: len(_differences(real, answer, plan)))
         lines = _differences(real, best, plan)
         self._count(plan, real, equal=not lines, later=real.evicted > best.evicted)
@@ -302,6 +306,24 @@ def _orders(objects: Sequence[Obj], plan: GroupPlan) -> list[list[Obj]]:
                 first = [each for each in nodes if each["metadata"]["labels"].get(rule["key"]) == domain]
                 orders.append([*first, *(each for each in nodes if each not in first), *others])
     return orders
+
+
+def _with_room_of(one: GroupDecisions, other: GroupDecisions) -> GroupDecisions:
+    """What one decided, where it made room for the group as another did."""
+    rooms = [message.partition(MADE_ROOM)[2] for _status, _reason, message in other.groups.values()]
+
+    def text(message: str) -> str:
+        before, found, _room = message.partition(MADE_ROOM)
+        return f"{before}{found}{rooms[0]}" if found and rooms else message
+
+    found = GroupDecisions(evicted=other.evicted)
+    for name, (status, reason, message) in one.groups.items():
+        found.groups[name] = (status, reason, text(message))
+    for name, decided in one.pods.items():
+        there = other.pods.get(name, decided)
+        both = len(decided) == len(there) == len(("reason", "message", "node"))
+        found.pods[name] = (decided[0], text(decided[1]), there[2]) if both else decided
+    return found
 
 
 def _differences(real: GroupDecisions, answer: GroupDecisions, plan: GroupPlan) -> list[str]:

@@ -38,7 +38,7 @@ from podium.preemption.evictions import (
     was_evicted,
 )
 from podium.preemption.group_victims import WholeGroups, group_victims, victim_priority
-from podium.preemption.rules import ByPriority
+from podium.preemption.rules import ByPriority, ByPriorityInOrder
 
 NAME = "DefaultPreemption"
 NO_GROUP = "pod group for pod not found"
@@ -63,6 +63,7 @@ class DefaultPreemption(Plugin):
         self._evictions = Evictions(NAME, handle)
         self._dry_runs = DryRuns()
         self._lowest = LowestPriorities(handle.cluster)
+        self._rule = ByPriorityInOrder if handle.rules.unstarted_victims_keep_their_order else ByPriority
         self._by_placement = Gate.TOPOLOGY_AWARE in handle.gates
         self._for_groups = Gate.WORKLOAD_AWARE_PREEMPTION in handle.gates
         self._group_victims = Gate.GENERIC_WORKLOAD in handle.gates and handle.rules.pod_groups_are_victims
@@ -95,7 +96,7 @@ class DefaultPreemption(Plugin):
                 cycle, rows, WholeGroups(), hopeless, offset=offset, wanted=wanted, known=None
             )
         hopeless, known = self._lowest.hopeless(cycle.pod), self._dry_runs
-        result = self._evictions.make_room(cycle, rows, ByPriority, hopeless, offset=offset, wanted=wanted, known=known)
+        result = self._evictions.make_room(cycle, rows, self._rule, hopeless, offset=offset, wanted=wanted, known=known)
         if result.nomination is not None and not result.nomination.node_name:
             diagnosis.notes[NAME] = result  # nothing was found, wherever the search begins
         return result

@@ -74,14 +74,25 @@ class ByPriority:
         return None
 
 
-def by_importance(pods: Sequence[PlacedPod]) -> list[PlacedPod]:
+class ByPriorityInOrder(ByPriority):
+    """The same where pods that have not started keep their order, as kube-scheduler has it from 1.37 on."""
+
+    __slots__ = ()
+
+    def ranked(self, pods: Sequence[PlacedPod]) -> list[PlacedPod]:
+        return by_importance(pods, in_order=True)
+
+
+def by_importance(pods: Sequence[PlacedPod], *, in_order: bool = False) -> list[PlacedPod]:
     """Higher priority first, then the one that started earlier; a pod that has not started counts as starting now.
 
     Pods of one priority that have not started come out in reverse order, because kube-scheduler compares each of them
-    with a later "now".
+    with a later "now"; `in_order`: as they were given.
     """
     started = [placed for placed in pods if placed.pod.status.start_time is not None]
-    waiting = [placed for placed in reversed(pods) if placed.pod.status.start_time is None]
+    waiting = [placed for placed in pods if placed.pod.status.start_time is None]
+    if not in_order:
+        waiting.reverse()
     return sorted(started + waiting, key=lambda placed: (-placed.pod.priority, start_time(placed.pod)))
 
 

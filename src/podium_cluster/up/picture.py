@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from podium.engine.gangs.gang_counts import gang_counts
+from podium.engine.gangs.explain_gang import gang_counts
 from podium.engine.queue.scheduling_queue import Pending
 from podium.engine.scheduler import Scheduler
 from podium.framework.gang import GangCount

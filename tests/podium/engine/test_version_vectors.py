@@ -365,6 +365,14 @@ def test_v36_a_pod_that_leaves_need_match_one_anti_affinity_term_only(rules: Ver
     assert world.queued().queue == queue
 
 
+@pytest.mark.parametrize(("rules", "victim"), [(V36, "old-0"), (V37, "old-2")], ids=str)
+def test_of_equal_victims_that_have_not_started_the_last_goes_first(rules: VersionRules, victim: str) -> None:
+    world = World(default=True, nodes=[make_node("n1", cpu=3)], rules=rules)
+    world.add(*(make_pod(f"old-{number}", node="n1", requests={"cpu": 1}) for number in range(3)))
+    world.attempt(make_pod("new", requests={"cpu": 1}, priority=9))
+    assert world.evicted == [victim]
+
+
 @pytest.mark.parametrize(("rules", "node"), [(V36, "n1"), (V37, None)], ids=str)
 def test_v38_the_room_of_a_gated_pod_that_is_nominated_is_kept(rules: VersionRules, node: str | None) -> None:
     one = {"cpu": 1}

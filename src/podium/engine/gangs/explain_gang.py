@@ -1,12 +1,15 @@
 """Explains how a pod's gang stands: how many members there are, how many would fit, and what stops the rest.
 
+Also counts the members of all gangs that a scheduler knows.
+
 The members are placed by the code that schedules, on a cluster that may be changed, and taken back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from podium.cluster import Cluster
 from podium.cluster.pod_groups import PodGroupStates
@@ -17,12 +20,15 @@ from podium.engine.gangs.group_attempt import try_group
 from podium.engine.sampling import Sampling
 from podium.engine.unblock import Remedy, remedies
 from podium.framework.cycle import Cycle
-from podium.framework.gang import GangPlugin, GangState
+from podium.framework.gang import GangCount, GangPlugin, GangState
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
 from podium.framework.status import NO_WAITS, PluginError, Status, Waits
 from podium.kube import Pod
 from podium.kube.pod_group import pod_group_key
+
+if TYPE_CHECKING:
+    from podium.engine.scheduler import Scheduler
 
 
 @dataclass
@@ -99,7 +105,7 @@ def explain_pod_group(runtime: ProfileRuntime, pod: Pod, placer: _Trial, samplin
     waiting = sorted(state.unscheduled, key=lambda each: (-each.priority, each.key))
     ready = [QueuedPod(each, 0.0) for each in waiting if not each.terminating and not each.spec.scheduling_gates]
 
-    result, attempt = try_group(placer, runtime, key, ready)
+    result, attempt = try_group(placer, runtime, key, ready, to_the_end=True)
     explanation.would_fit = sum(bool(each.node_name) and each.status is None for each in result.members)
     explanation.starts = result.status is None
     if not result.members and result.status is not None:
@@ -146,3 +152,24 @@ class _Trial:
     def take_back(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> None:
         runtime.run_unreserve(cycle, node_name)
         self.cluster.forget(cycle.pod.uid)
+
+
+def gang_counts(engine: Scheduler) -> list[GangCount]:
+    """The gangs of plugins and those among the PodGroups of scheduling.k8s.io, those that wait first."""
+    found = {
+        gang.key: gang
+        for runtime in engine.profiles.values()
+        for plugin in runtime.gang_plugins
+        for gang in plugin.gangs()
+    }
+    found |= {gang.key: gang for gang in _pod_groups(engine)}
+    return sorted(found.values(), key=lambda gang: (gang.assigned >= gang.minimum, gang.key))
+
+
+def _pod_groups(engine: Scheduler) -> Iterator[GangCount]:
+    """The gangs among the PodGroups of scheduling.k8s.io, where the gate for these is on."""
+    groups = engine.cluster.objects.pod_groups
+    for state in engine.cluster.account(PodGroupStates) or ():
+        group = groups.get(state.key)
+        if group is not None and group.min_count is not None:
+            yield GangCount(state.key, group.min_count, state.members, state.scheduled)

@@ -63,17 +63,20 @@ def try_group(
     *,
     post_filters: bool = True,
     afresh: bool = False,
+    to_the_end: bool = False,
 ) -> tuple[GroupResult, GangAttempt | None]:
     """The result of the best placement; with it the attempt whose members still stand on their nodes, where they do.
 
-    `afresh`: without cached answers, so that the members' cycles hold what plugins noted."""
+    `afresh`: without cached answers, so that the members' cycles hold what plugins noted. `to_the_end`: every member is
+    tried, though too few can have a node.
+    """
     queued = runtime.handle.rules.pod_groups_are_queued
 
     def attempt_on(rows: Rows | None) -> tuple[GroupResult, GangAttempt]:
         attempt = GangAttempt(placer, runtime, rows, permits=not queued)
         attempt.afresh = attempt.afresh or afresh
         if queued:
-            return _while_feasible(attempt, key, members), attempt
+            return _while_feasible(attempt, key, members, to_the_end), attempt
         return _until_permitted(attempt, members, post_filters), attempt
 
     placements = _placements(runtime, key)
@@ -90,7 +93,7 @@ def try_group(
     return result, attempt
 
 
-def _while_feasible(attempt: GangAttempt, key: str, members: Sequence[QueuedPod]) -> GroupResult:
+def _while_feasible(attempt: GangAttempt, key: str, members: Sequence[QueuedPod], to_the_end: bool) -> GroupResult:
     """Until PlacementFeasible says that too few can have a node; then what is left is not tried."""
     runtime, cluster = attempt.runtime, attempt.runtime.handle.cluster
     state = PodGroupStates.of(cluster).get(key)
@@ -99,7 +102,7 @@ def _while_feasible(attempt: GangAttempt, key: str, members: Sequence[QueuedPod]
     if status is not None and status.code is not Code.WAIT:
         reasons = status.reasons if status.code is Code.ERROR else (UNSCHEDULABLE_GROUP, *status.reasons)
         return GroupResult(Status(status.code, reasons, status.plugin))
-    result = GroupResult(status)
+    result, ended = GroupResult(status), None
     for number, queued in enumerate(members, 1):
         member = attempt.try_member(queued)
         member.diagnose()
@@ -110,8 +113,12 @@ def _while_feasible(attempt: GangAttempt, key: str, members: Sequence[QueuedPod]
         scheduled += bool(member.node_name)
         result.status = _feasible(runtime, key, PlacementProgress(len(members) - number, scheduled))
         if result.code not in (Code.SUCCESS, Code.WAIT):
-            return result
-    if result.status is not None:
+            ended = ended or result.status
+            if not to_the_end:
+                break
+    if ended is not None:
+        result.status = ended
+    elif result.status is not None:
         result.status = Status.unschedulable(UNSCHEDULABLE_GROUP, *result.status.reasons)
     return result
 

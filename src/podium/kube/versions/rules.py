@@ -154,6 +154,9 @@ class VersionRules:
     budgets_stop_at_the_first_broken: bool = True
     """A victim that breaks one disruption budget does not use up the budgets after it."""
 
+    unstarted_victims_keep_their_order: bool = True
+    """Of victims that have not started, the first on the node stays first; before, the last did."""
+
     # Queue
 
     own_changes_have_a_name: bool = True

@@ -164,6 +164,14 @@ _FACTS: Final = {
         "all are used up",
         "preemption may choose another node",
     ),
+    "unstarted_victims_keep_their_order": _Fact(
+        "rule",
+        "victims that have not started",
+        "DefaultPreemption",
+        "the last on the node goes first",
+        "the first on the node goes first",
+        "of equal pods that wait for their kubelet, another one may be evicted",
+    ),
     "own_changes_have_a_name": _Fact(
         "default",
         "events of waiting pods in metrics",

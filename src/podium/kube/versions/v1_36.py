@@ -151,6 +151,7 @@ RULES = VersionRules(
     pod_group_condition="PodGroupScheduled",
     devices=BEFORE_1_37,
     budgets_stop_at_the_first_broken=False,
+    unstarted_victims_keep_their_order=False,
     own_changes_have_a_name=False,
     taint_changes_wake_node_listeners=True,
     any_own_anti_affinity_term_wakes=False,

@@ -61,7 +61,7 @@ from podium.plugins.dynamic_resources.extended_resources import (
     may_be_devices,
 )
 from podium.plugins.dynamic_resources.hints import interests
-from podium.plugins.dynamic_resources.notes import NO_WAY, NOTHING, ClaimNotes, ClaimWay
+from podium.plugins.dynamic_resources.notes import NO_WAY, NOTHING, ClaimNotes, ClaimWay, problem_of_requests
 from podium.plugins.dynamic_resources.verdict import NOT_ALLOCATED, ClaimVerdict, has_alternatives, rank, rows_to_search
 
 NAME = "DynamicResources"
@@ -150,24 +150,7 @@ class DynamicResources(Plugin):
         """Why a claim cannot be given devices by anyone now; what one asks for that is made here, a node will say."""
         if self._uses.is_in_flight(claim):
             return Status.unresolvable(f"resource claim {claim.key} is in the process of being allocated")
-        if made_here:
-            return None
-        classes = self.handle.cluster.objects.device_classes
-        for request in claim.spec.devices.requests:
-            if request.exactly is not None:
-                wanted = [(request.name, request.exactly)]
-            else:
-                wanted = [(f"{request.name}/{each.name}", each) for each in request.first_available]
-            if not wanted:
-                unknown = f"resource claim {claim.key}, request {request.name}: unknown request type"
-                return Status.unresolvable(unknown)
-            for name, each in wanted:
-                if not each.device_class_name:
-                    return Status.error(f"request {name}: unsupported request type")
-                if classes.get(each.device_class_name) is None:
-                    missing = f"request {name}: device class {each.device_class_name} does not exist"
-                    return Status.unresolvable(missing)
-        return None
+        return None if made_here else problem_of_requests(claim, self.handle.cluster.objects.device_classes)
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
         """All nodes together: what they answered to claims that ask for the same is kept."""

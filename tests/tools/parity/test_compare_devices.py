@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tools.parity.case import Case, Decision
+from tools.parity.compare import judge
 from tools.parity.dice import Obj
-from tools.parity.judge import judge
 
 CONFIG: Obj = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 DRIVER = "drv.example.com"
