@@ -17,6 +17,7 @@ VAGUE = re.compile(r"\b(somebody|nobody|anew|alike|besides|told)\b", re.IGNORECA
 
 OLD_NAMES = re.compile(
     r"(^|_)(kept|told|said|anew|alike|besides|overheard|surroundings|happening|asked|sift)(_|$)"
+    r"|(^|_)(in_force|scarce|scrutiny|experience|uses_of|reach_index|came_or_went)(_|$)"
     r"|(Kept|Told|Said|Again|Desk|Happening|Surroundings|Wish|News|World|Places|Overheard)"
 )
 """Names that the glossary has better words for."""
@@ -45,6 +46,15 @@ def test_public_class_names_are_unique(modules: dict[str, list[ast.AST]]) -> Non
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(name)
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_a_file_name_in_many_folders_says_what_it_is_of() -> None:
+    folders: dict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        folders[path.name].append(str(path.parent.relative_to(SOURCE)))
+    for name in ("__init__.py", "plugin.py", "args.py", "package.py"):
+        del folders[name]
+    assert {name: where for name, where in folders.items() if len(where) > 4} == {}
 
 
 def test_words_that_need_a_second_reading_are_not_used(modules: dict[str, list[ast.AST]]) -> None:

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from podium.client import ClientError
 from podium.run.dashboard import PATH
-from podium.serving.endpoints.access import (
+from podium.serving.endpoint_access import (
     ANONYMOUS,
     MASTERS,
     AccessQuestion,

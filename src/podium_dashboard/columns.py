@@ -179,7 +179,7 @@ def resource_names(cluster: Cluster) -> list[str]:
     found = list(ALWAYS_SHOWN)
     if (cluster.resources.allocatable_of("ephemeral-storage") > 0).any():
         found.append("ephemeral-storage")
-    return [*found, *sorted(cluster.resources.scarce_names)][:MOST_RESOURCES]
+    return [*found, *sorted(cluster.resources.scalar_names)][:MOST_RESOURCES]
 
 
 def flags_of(node: Node) -> int:

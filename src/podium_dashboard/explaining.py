@@ -22,7 +22,7 @@ from podium.kube.custom_object import ThirdPartyObject
 from podium.kube.meta import ObjectMeta
 from podium.load.readings import GivenLoad, Readings
 from podium.run.dashboard import SchedulerView
-from podium.serving.events.recorder import waiting_on_permit
+from podium.serving.event_recorder import waiting_on_permit
 from podium.whatif.sandbox import Sandbox
 from podium_dashboard.access import Viewer
 

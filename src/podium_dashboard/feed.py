@@ -18,7 +18,7 @@ import numpy as np
 from podium import packages
 from podium.run.dashboard import DashboardSource, NoSchedulerError
 from podium.run.pod_history import HistoryEntry
-from podium.serving.events.event_object import micro_time
+from podium.serving.event_sender import micro_time
 from podium.serving.log import LOG
 from podium_dashboard.access import Viewer
 from podium_dashboard.columns import ChangedNodes, ColumnReader, NodeColumns, Reading, flags_of, label_columns

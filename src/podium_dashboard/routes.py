@@ -22,7 +22,7 @@ import msgspec
 from podium.engine.explain import UnknownProfileError
 from podium.kube import Pod
 from podium.run.dashboard import NoSchedulerError, SchedulerView
-from podium.serving.events.event_object import micro_time
+from podium.serving.event_sender import micro_time
 from podium_dashboard.access import RefusedError, Viewer
 from podium_dashboard.configuration import configuration_answer
 from podium_dashboard.explaining import Known, LastingCluster, known_of, shown_to

@@ -49,9 +49,9 @@ from podium.cluster import NodeInfo, Nodes
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
 from podium.framework import Cycle, DependsOn, Handle, NodePart, Plugin, PluginError, Scores
-from podium.framework.annotated import read_decimal, read_whole
 from podium.framework.environment import filled
-from podium.framework.experience import ConfigMapName, Ended, LearnedState, PodOutcome, learn
+from podium.framework.pod_outcomes import ConfigMapName, Ended, LearnedState, PodOutcome, learn
+from podium.framework.row_numbers import read_decimal, read_whole
 from podium.kube import Pod
 from podium.kube.meta import format_time, parse_time
 
@@ -165,7 +165,7 @@ class Reward:
 
 
 class Rewards:
-    """A learner (see `framework.experience`). `nodes` tells which there are; only the original's ways need it."""
+    """A learner (see `framework.pod_outcomes`). `nodes` tells which there are; only the original's ways need it."""
 
     def __init__(self, args: RewardBiasArgs, nodes: Callable[[], Iterable[str]] = tuple) -> None:
         self.args = args
@@ -193,7 +193,7 @@ class Rewards:
 
     # Learning
 
-    def saw(self, pod: PodOutcome, now: float) -> bool:
+    def observe(self, pod: PodOutcome, now: float) -> bool:
         node, kind = pod.spec.node_name, type_of(pod.metadata.labels, pod.metadata.name)
         reward = lesson(pod, self.args.lasting_run.seconds) if kind and node else None
         return reward is not None and self.learn(kind, node, reward, now)
@@ -229,7 +229,7 @@ class Rewards:
 
     # Keeping
 
-    def recall(self, saved: Mapping[str, str], now: float) -> None:
+    def restore(self, saved: Mapping[str, str], now: float) -> None:
         for table, text in saved.items():
             for line in text.splitlines():
                 name, read = _read(line)
@@ -240,7 +240,7 @@ class Rewards:
                     self._table[table][name] = read
                     self._generations[table] = self._generations.get(table, 0) + 1
 
-    def keep(self, now: float) -> dict[str, str]:
+    def save(self, now: float) -> dict[str, str]:
         self._forget(now)
         lines = [
             (reward.value, table, f"{name} {reward.value:.6f} {reward.lessons} {format_time(reward.at)}\n")

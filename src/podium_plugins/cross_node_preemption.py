@@ -99,7 +99,7 @@ class CrossNodePreemption(Plugin):
         on_one, search = self._on_one_node(cycle, diagnosis)
         rows = unschedulable_rows(cycle, diagnosis)
         across = None
-        if self.handle.runtime.in_force(cycle).beyond_rows:
+        if self.handle.runtime.active_filters(cycle).beyond_rows:
             across = find_across_nodes(self.handle, cycle, rows.tolist(), self.args)
         found = [each for each in (on_one, across) if each is not None]
         if found:

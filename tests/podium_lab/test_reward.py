@@ -12,7 +12,7 @@ from podium.cluster import Cluster
 from podium.config.durations import Duration
 from podium.config.field import FieldPath
 from podium.framework import PluginError
-from podium.framework.experience import ConfigMapName, GivenExperience, PodOutcome
+from podium.framework.pod_outcomes import ConfigMapName, GivenOutcomes, PodOutcome
 from podium_lab import reward
 from podium_lab.reward import RewardBias, RewardBiasArgs, Rewards, lesson
 from tests.podium.framework.runtimes import make_runtime
@@ -121,7 +121,7 @@ def test_one_crash_takes_110_successes_to_be_forgotten() -> None:
 )
 def test_points_of_rewards_that_were_kept(value: str, points: int) -> None:
     known = Rewards(RewardBiasArgs())
-    known.recall({"web": f"a {value} 3 2023-11-14T22:13:20Z\n"}, NOW)
+    known.restore({"web": f"a {value} 3 2023-11-14T22:13:20Z\n"}, NOW)
     assert known.points("web", "a") == points
 
 
@@ -151,7 +151,7 @@ def test_the_type_of_a_pod_is_its_first_label_or_its_name() -> None:
     known = Rewards(RewardBiasArgs())
     for labels in ({"podtype": "D", "app": "x"}, {"name": "E"}, {}):
         metadata = {"name": "alone", "namespace": "x", "labels": labels}
-        known.saw(
+        known.observe(
             build(PodOutcome, {"metadata": metadata, "spec": {"nodeName": "a"}, "status": {"phase": "Failed"}}), NOW
         )
     assert [known.points(kind, "a") for kind in ("D", "E", "alone", "x")] == [9, 9, 9, 10]
@@ -160,8 +160,8 @@ def test_the_type_of_a_pod_is_its_first_label_or_its_name() -> None:
 @pytest.mark.parametrize("pod", [outcome(phase="Failed", kind=""), outcome(phase="Failed", node=""), outcome()])
 def test_pods_without_a_type_or_a_node_and_healthy_ones_leave_nothing_to_keep(pod: PodOutcome) -> None:
     known = Rewards(RewardBiasArgs())
-    assert not known.saw(pod, NOW)
-    assert known.keep(NOW) == {}
+    assert not known.observe(pod, NOW)
+    assert known.save(NOW) == {}
 
 
 # Keeping
@@ -171,15 +171,15 @@ def test_what_is_kept_is_text_and_comes_back() -> None:
     known = Rewards(RewardBiasArgs())
     known.learn("web", "a", 0.5, NOW)
     known.learn("web", "b", 0.0, NOW + 60)
-    kept = known.keep(NOW + 60)
+    kept = known.save(NOW + 60)
     assert kept == {
         "_nodes": "a 0.950000 1 2023-11-14T22:13:20Z\nb 0.900000 1 2023-11-14T22:14:20Z\n",
         "_types": "web 0.855000 2 2023-11-14T22:14:20Z\n",
         "web": "a 0.950000 1 2023-11-14T22:13:20Z\nb 0.900000 1 2023-11-14T22:14:20Z\n",
     }
     again = Rewards(RewardBiasArgs())
-    again.recall(kept, NOW + 60)
-    assert again.keep(NOW + 60) == kept
+    again.restore(kept, NOW + 60)
+    assert again.save(NOW + 60) == kept
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_what_is_kept_is_text_and_comes_back() -> None:
 )
 def test_a_line_that_cannot_be_used_is_passed_over(line: str) -> None:
     known = Rewards(RewardBiasArgs())
-    known.recall({"web": f"{line}\nb 0.5 3 2023-11-14T22:13:20Z"}, NOW)
+    known.restore({"web": f"{line}\nb 0.5 3 2023-11-14T22:13:20Z"}, NOW)
     assert (known.points("web", "a"), known.points("web", "b")) == (10, 5)
 
 
@@ -202,25 +202,25 @@ def test_of_two_replicas_the_one_that_has_seen_more_is_right() -> None:
         one.learn("web", "a", value, NOW)
     other.learn("web", "a", 0.5, NOW)
     other.learn("web", "b", 0.5, NOW)
-    other.recall(one.keep(NOW), NOW)
-    one.recall(other.keep(NOW), NOW)
-    assert one.keep(NOW)["web"] == other.keep(NOW)["web"]
-    assert other.keep(NOW)["web"] == "a 0.729000 3 2023-11-14T22:13:20Z\nb 0.950000 1 2023-11-14T22:13:20Z\n"
+    other.restore(one.save(NOW), NOW)
+    one.restore(other.save(NOW), NOW)
+    assert one.save(NOW)["web"] == other.save(NOW)["web"]
+    assert other.save(NOW)["web"] == "a 0.729000 3 2023-11-14T22:13:20Z\nb 0.950000 1 2023-11-14T22:13:20Z\n"
 
 
 def test_what_nothing_was_heard_of_for_long_starts_anew() -> None:
     known = Rewards(RewardBiasArgs())
     known.learn("web", "a", 0.0, NOW)
     before = known.generation("web")
-    assert "web" in known.keep(NOW + 30 * DAY)
-    assert known.keep(NOW + 30 * DAY + 1) == {}
+    assert "web" in known.save(NOW + 30 * DAY)
+    assert known.save(NOW + 30 * DAY + 1) == {}
     assert known.points("web", "a") == 10
     assert known.generation("web") != before
 
 
 def test_a_reward_that_is_full_again_is_not_kept() -> None:
     known, _seen = learnt([0.5] + [1.0] * 110)
-    assert known.keep(NOW) == {}
+    assert known.save(NOW) == {}
 
 
 def test_where_not_all_fit_the_lowest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +229,7 @@ def test_where_not_all_fit_the_lowest_are_kept(monkeypatch: pytest.MonkeyPatch) 
     for node, failures in (("a", 1), ("b", 3), ("c", 2)):
         for _ in range(failures):
             known.learn("web", node, 0.0, NOW)
-    kept = known.keep(NOW)
+    kept = known.save(NOW)
     assert sum(map(len, kept.values())) <= 130
     assert kept["web"].startswith("b ")
 
@@ -252,21 +252,21 @@ def test_rewards_stay_between_nothing_and_one_and_points_follow(given_lessons: l
 # The plugin
 
 
-def plugin_on(cluster: Cluster, experience: GivenExperience | None = None, **args: Any) -> RewardBias:
+def plugin_on(cluster: Cluster, pod_outcomes: GivenOutcomes | None = None, **args: Any) -> RewardBias:
     handle = make_handle(cluster)
-    handle.experience = experience
+    handle.pod_outcomes = pod_outcomes
     return RewardBias(build(RewardBiasArgs, args), handle)
 
 
 def test_nodes_where_pods_of_the_type_failed_come_last() -> None:
-    cluster, experience = make_cluster([make_node("a"), make_node("b"), make_node("c")]), GivenExperience()
-    plugin = plugin_on(cluster, experience)
+    cluster, pod_outcomes = make_cluster([make_node("a"), make_node("b"), make_node("c")]), GivenOutcomes()
+    plugin = plugin_on(cluster, pod_outcomes)
     pod = make_pod(labels={"app": "web"})
     assert raw_scores(plugin, pod, cluster) == {"a": 100, "b": 100, "c": 100}
     before, other = plugin.answer_key(pod), plugin.answer_key(make_pod(labels={"app": "db"}))
     for _ in range(3):
-        experience.show(outcome(phase="Failed", node="b"), NOW)
-    experience.show(outcome(phase="Failed", node="gone"), NOW)
+        pod_outcomes.show(outcome(phase="Failed", node="b"), NOW)
+    pod_outcomes.show(outcome(phase="Failed", node="gone"), NOW)
     assert raw_scores(plugin, pod, cluster) == {"a": 100, "b": 70, "c": 100}
     assert raw_scores(plugin, make_pod(labels={"app": "db"}), cluster) == {"a": 100, "b": 100, "c": 100}
     assert plugin.answer_key(pod) != before
@@ -274,10 +274,10 @@ def test_nodes_where_pods_of_the_type_failed_come_last() -> None:
 
 
 def test_scores_of_the_original_where_nothing_is_known() -> None:
-    cluster, experience = make_cluster([make_node("a"), make_node("b")]), GivenExperience()
-    plugin, pod = plugin_on(cluster, experience, compat=True), make_pod(labels={"app": "web"})
+    cluster, pod_outcomes = make_cluster([make_node("a"), make_node("b")]), GivenOutcomes()
+    plugin, pod = plugin_on(cluster, pod_outcomes, compat=True), make_pod(labels={"app": "web"})
     assert raw_scores(plugin, pod, cluster) == {"a": 0, "b": 0}
-    experience.show(outcome(phase="Failed", node="b"), NOW)
+    pod_outcomes.show(outcome(phase="Failed", node="b"), NOW)
     cluster.set_node(make_node("late"))
     assert raw_scores(plugin, pod, cluster) == {"a": 100, "b": 90, "late": 0}
 
@@ -288,15 +288,15 @@ def test_pods_without_labels_share_no_answer() -> None:
 
 
 def test_profiles_learn_together_unless_their_settings_differ(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster, experience = make_cluster([]), GivenExperience()
+    cluster, pod_outcomes = make_cluster([]), GivenOutcomes()
     monkeypatch.setenv("REWARD_NAMESPACE", "lab")
-    one, other = plugin_on(cluster, experience), plugin_on(cluster, experience)
+    one, other = plugin_on(cluster, pod_outcomes), plugin_on(cluster, pod_outcomes)
     assert one.rewards is other.rewards
-    assert list(experience.learners) == [ConfigMapName("lab", "podium-rewards")]
+    assert list(pod_outcomes.learners) == [ConfigMapName("lab", "podium-rewards")]
     with pytest.raises(PluginError, match="different settings learn into the ConfigMap lab/podium-rewards"):
-        plugin_on(cluster, experience, learningRate=0.2)
+        plugin_on(cluster, pod_outcomes, learningRate=0.2)
     monkeypatch.setenv("REWARD_CONFIG_MAP", "mine")
-    assert plugin_on(cluster, experience, learningRate=0.2).rewards is not one.rewards
+    assert plugin_on(cluster, pod_outcomes, learningRate=0.2).rewards is not one.rewards
 
 
 def test_a_bad_variable_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:

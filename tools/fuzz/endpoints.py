@@ -21,7 +21,7 @@ from podium_plugins.qos.ledger import QosLedger
 from podium_plugins.qos.page import QosSource, controller_rows, qos_page, slot_rows
 from tests.podium.extender.questions import World, node
 from tests.podium.extender.questions import served as served_extender
-from tests.podium.serving.endpoints.servings import served as served_endpoints
+from tests.podium.serving.servings import served as served_endpoints
 from tools.fuzz.mutation import mutated
 from tools.fuzz.readers import ARGS, BINDING, MANIFESTS, MERGE, NODE, PATCH, POD, PROTOBUF
 from tools.kit.builders import make_pod

@@ -21,7 +21,7 @@ from pathlib import Path
 from unittest import mock
 
 from podium.client import client as client_module
-from podium.client.errors import ClientError, refusal
+from podium.client.api_errors import ClientError, refusal
 from podium.client.wire import MAX_HEAD, MalformedResponseError, WireConnection
 from podium.framework.clock import ManualClock
 from podium.kube.printable import LONGEST, printable

@@ -16,8 +16,8 @@ import numpy as np
 
 from kubecel import DeviceSelectorError, compile_selector, selectable
 from kubecel.quantity import QuantityError, canonical, milli
-from podium.client.errors import AccessError
-from podium.client.exec_plugin import ExecCredentials
+from podium.client.api_errors import AccessError
+from podium.client.exec_plugin import ExecCommand, ExecCredentials
 from podium.client.loading import load_access
 from podium.config import ConfigError, load_config
 from podium.config.durations import Duration
@@ -40,7 +40,7 @@ from podium.load.sources.matching import NodeIndex
 from podium.load.sources.prometheus import read_vector, result_of
 from podium.load.sources.sample import SourceError
 from podium.plugins import load_registry
-from podium.run.extender_client.messages import binding_result, chosen_victims, filter_result, host_scores
+from podium.run.extender_messages import binding_result, chosen_victims, filter_result, host_scores
 from podium.run.shadow import read_findings
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.http.protobuf import ProtobufError
@@ -48,7 +48,7 @@ from podium_cluster.apiserver.http.protobuf import decode as decode_protobuf
 from podium_cluster.apiserver.kinds import POD as POD_KIND
 from podium_cluster.apiserver.presentation.json_path import JsonPath, JsonPathError
 from podium_cluster.apiserver.schema.correlation import Correlated
-from podium_cluster.apiserver.schema.rules import rule_problems, rule_tree
+from podium_cluster.apiserver.schema.validation_rules import rule_problems, rule_tree
 from podium_cluster.apiserver.store.database import DatabaseError
 from podium_cluster.apiserver.store.selection import parse_label_selector, selection
 from podium_cluster.apiserver.writes.patch import (
@@ -287,14 +287,14 @@ def _nodes() -> NodeIndex:
 
 
 def _exec_credentials(data: bytes) -> None:
-    ExecCredentials("x", [], origin="f", api_version="client.authentication.k8s.io/v1")._parse(data)
+    ExecCredentials(ExecCommand("x", [], api_version="client.authentication.k8s.io/v1"), origin="f")._parse(data)
 
 
 def _rewards(data: bytes) -> None:
     name, _, table = _text(data).partition("\x00")
     rewards = Rewards(RewardBiasArgs())
-    rewards.recall({name: table}, 1.8e9)
-    rewards.keep(1.8e9)
+    rewards.restore({name: table}, 1.8e9)
+    rewards.save(1.8e9)
 
 
 def _online_state(data: bytes) -> None:
@@ -304,12 +304,12 @@ def _online_state(data: bytes) -> None:
         texts.append(encode_state(msgspec.convert(read_json(data), SavedState)))
     for text in texts:
         learner = OnlineLearner(("one", "cpu"), forgetting=0.99, within=3600.0)
-        learner.recall({KEY: text}, 0.0)
+        learner.restore({KEY: text}, 0.0)
         learner.placed("a", UnrewardedPod("", "n", np.array([1.0, 0.5]), 0.0))
         learner.heard("a", "0.5", False, 0.0)
         for bandit in learner.models.values():
             bandit.model()
-        learner.keep(0.0)
+        learner.save(0.0)
 
 
 def _reward(data: bytes) -> None:

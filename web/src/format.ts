@@ -16,7 +16,7 @@ export function amountInWords(resource: string, value: number): string {
     : amount(resource, value);
 }
 
-export function isBinary(resource: string): boolean {
+function isBinary(resource: string): boolean {
   return resource === "memory" || resource === "ephemeral-storage" || resource.startsWith("hugepages-");
 }
 

@@ -118,7 +118,7 @@ def rules_at(access: Access) -> VersionRules:
     import asyncio
 
     from podium.client import Client
-    from podium.client.server_version import rules_of_server
+    from podium.serving.server_rules import rules_of_server
 
     async def ask() -> FoundRules:
         async with Client(access) as client:

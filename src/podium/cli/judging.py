@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from podium.kube import KubeObject, Pod
     from podium.kube.versions import VersionRules
     from podium.load.readings import LoadSource
-    from podium.run.last_event import PodEvent
+    from podium.run.snapshot import PodEvent
     from podium.whatif.records import StateRecord
     from podium.whatif.sources import KnownState
 

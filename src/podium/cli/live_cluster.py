@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from podium.framework import Plugin
     from podium.kube import KubeObject, Pod
     from podium.load.sources import Telemetry
-    from podium.run.last_event import PodEvent
+    from podium.run.snapshot import PodEvent
 
 HOW_TO_DUMP = "kubectl get nodes,pods -A -o json > cluster.json"
 
@@ -84,8 +84,7 @@ async def _ask(
 ) -> LiveCluster:
     from podium.client import Client
     from podium.kube import Node
-    from podium.run.last_event import last_event
-    from podium.run.snapshot import fetch_custom_objects, fetch_objects, measure
+    from podium.run.snapshot import fetch_custom_objects, fetch_objects, last_event, measure
 
     async with Client(access) as client:
         objects = await fetch_objects(client, tell, config.gates)

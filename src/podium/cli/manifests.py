@@ -92,8 +92,8 @@ def run(
     from podium.config import default_config, load_config
     from podium.kube.versions import NEWEST
     from podium.manifests.objects import IMAGE
-    from podium.manifests.run import RunSettings, without_kubeconfig
-    from podium.manifests.run import manifest as objects_of
+    from podium.manifests.scheduler import RunSettings, without_kubeconfig
+    from podium.manifests.scheduler import manifest as objects_of
 
     registry, named = registry_and_named(plugin)
     given = given_rules(kubernetes_version)
@@ -209,7 +209,7 @@ def controller(
 
 def _mounted(plugins: list[str]) -> tuple[list[str], dict[str, str]]:
     """The options `--plugin` of the process in the cluster, and the files among them."""
-    from podium.manifests.workload import CONFIG_FOLDER
+    from podium.manifests.objects import CONFIG_FOLDER
     from podium.plugins.plugin_source import SUFFIX, file_of, split_option
 
     options, files = [], {}

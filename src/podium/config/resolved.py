@@ -8,7 +8,7 @@ import yaml
 from podium.config.durations import encode_hook
 from podium.config.points import Point
 from podium.config.types import API_VERSION, KIND, ClientConnection, ExtenderConfig, LeaderElection, Plugins, PluginSet
-from podium.kube.nulls import without_null_fields
+from podium.kube.json_object import without_null_fields
 from podium.kube.versions import NEWEST, Gate, Gates, VersionRules
 
 POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION = 300.0

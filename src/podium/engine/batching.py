@@ -159,7 +159,7 @@ class Batch:
     def _sign(self, cycle: Cycle) -> Hashable:
         """What all plugins say of a pod, kept while it cannot change; None where one cannot say."""
         facts = cycle.facts
-        if facts.claims or facts.scarce:  # the notes are shared by pods with other claims; and classes come and go
+        if facts.claims or facts.scalar:  # the notes are shared by pods with other claims; and classes come and go
             return self._signed(cycle)
         if self not in facts.notes:
             facts.notes[self] = self._signed(cycle)

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from podium.client import RESOURCES, Access, ApiResource, Client, WatchedExperience
+from podium.client import RESOURCES, Access, ApiResource, Client, WatchedOutcomes
 from podium.client.credentials import RotatedFile
-from podium.client.informers import Informers, custom_kinds
+from podium.client.informers import Informers, WatchedKinds, custom_kinds
 from podium.config.registry import Registry
 from podium.engine.scheduler import Scheduler
 from podium.extender.agents import Agent, AgentEnvironment
@@ -40,8 +40,8 @@ from podium.serving.environment import stop_on_signals
 from podium.serving.families import ReadFamily, counters
 from podium.serving.health import Check
 from podium.serving.log import LOG, log_failure
-from podium.serving.plugin_metrics import plugin_families
 from podium.serving.process_loop import ProcessLoop
+from podium.serving.process_metrics import plugin_families
 from podium.serving.server_rules import ServerRules
 from podium.serving.tls import ServingTls
 
@@ -72,7 +72,7 @@ def build_process(
         api=client,
         report=LOG.warning,
     )
-    experience = None if client is None else WatchedExperience(client, clock=clock, rng=rng, report=LOG.warning)
+    pod_outcomes = None if client is None else WatchedOutcomes(client, clock=clock, rng=rng, report=LOG.warning)
     failures = FirstFailures(log_failure)
     engine = build_engine(
         agents,
@@ -83,7 +83,7 @@ def build_process(
         rules=rules,
         rng=rng,
         load=telemetry,
-        experience=experience,
+        pod_outcomes=pod_outcomes,
         report=LOG.warning,
         on_failure=failures,
     )
@@ -96,7 +96,7 @@ def build_process(
         engine=engine,
         informers=informers,
         telemetry=telemetry,
-        experience=experience,
+        pod_outcomes=pod_outcomes,
         sync=sync,
         context=AgentContext(engine, watched=client is not None, unready=sync.missing),
         metrics=ExtenderMetrics(
@@ -124,11 +124,10 @@ def _informers(client: Client, engine: Scheduler, agents: Sequence[Agent], rng: 
     return Informers(
         client,
         engine.intake,
-        custom=custom_kinds(engine.profiles.values()),
-        resources=resources.values(),
         changed=lambda: None,
         rng=rng,
         report=LOG.warning,
+        watched=WatchedKinds(custom=custom_kinds(engine.profiles.values()), resources=resources.values()),
     )
 
 
@@ -158,7 +157,7 @@ class ExtenderProcess:
     engine: Scheduler
     informers: Informers | None
     telemetry: Telemetry
-    experience: WatchedExperience | None
+    pod_outcomes: WatchedOutcomes | None
     sync: WatchSync
     context: AgentContext
     metrics: ExtenderMetrics
@@ -181,9 +180,9 @@ class ExtenderProcess:
         try:
             return await ProcessLoop().run(stop, [*watching, self._after_sync()])
         finally:
-            if self.experience is not None:
+            if self.pod_outcomes is not None:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self.experience.flush(), LAST_WRITE)
+                    await asyncio.wait_for(self.pod_outcomes.flush(), LAST_WRITE)
 
     async def _after_sync(self) -> None:
         if self.informers is not None:
@@ -194,8 +193,8 @@ class ExtenderProcess:
         environment = AgentEnvironment(self.plugins, self.engine, self.client, self.clock, LOG.warning)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.telemetry.run())
-            if self.experience is not None:
-                group.create_task(self.experience.run())
+            if self.pod_outcomes is not None:
+                group.create_task(self.pod_outcomes.run())
             for agent in self.agents:
                 if agent.companion is not None:
                     group.create_task(agent.companion(environment))

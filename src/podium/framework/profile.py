@@ -55,12 +55,12 @@ from podium.framework.diagnosis import (
 from podium.framework.gang import GangPlugin
 from podium.framework.handle import Handle
 from podium.framework.methods import (
+    ActiveFilters,
     FilterMethods,
-    InForce,
     PreEnqueueMethods,
     PreScoreMethods,
     ScoreMethods,
-    filters_in_force,
+    active_filters_of,
 )
 from podium.framework.normalize import Scores
 from podium.framework.notes import SharedNoteError, check_notes, shared_notes
@@ -89,10 +89,6 @@ def _permit_code(answer: Status | Waits) -> Code:
     return answer.code if isinstance(answer, Status) else Code.WAIT if answer else SUCCESS
 
 
-def _success(_answer: object) -> Code:
-    return SUCCESS
-
-
 class ProfileRuntime:
     """A profile's plugins at work; its extension points are timed by the timer of its handle."""
 
@@ -118,8 +114,7 @@ class ProfileRuntime:
             self.handle.initializing = name
             return with_checked_attributes(plugin_type(self.profile.args.get(name), self.handle))
         except Exception as error:  # whatever the plugin raises
-            ours = isinstance(error, PluginError) or plugin_type.__module__.startswith("podium.")
-            line = "" if ours else line_of(error)  # Podium's own plugins say which argument is wrong
+            line = "" if isinstance(error, PluginError) or plugin_type.trusted else line_of(error)
             raise PluginError(f'initializing plugin "{name}": {describe(error)}{line}') from error
 
     def _resolve(self, names: Mapping[Point, tuple[str, ...]]) -> None:
@@ -149,7 +144,7 @@ class ProfileRuntime:
         self.placement_scorers = tuple(
             each for each in at[Point.PLACEMENT_SCORE] if isinstance(each, PlacementScorePlugin)
         )
-        self._in_force: dict[frozenset[str], InForce] = {}
+        self._active_filters: dict[frozenset[str], ActiveFilters] = {}
         self.first_of_equals = any(plugin.first_of_equals for plugin in at[Point.SCORE])
         """Whether ties go to the first node in the order of the cluster."""
 
@@ -251,8 +246,8 @@ class ProfileRuntime:
 
     def run_filters_on(self, cycle: Cycle, row: int, *, only_moving: bool = False) -> Status | None:
         """One node's verdict under plain filters; `only_moving`: those that pods on it can move."""
-        in_force, node = self.in_force(cycle), NodeInfo(cycle.cluster, row)
-        for plugin in in_force.moving if only_moving else in_force.filters:
+        active, node = self.active_filters(cycle), NodeInfo(cycle.cluster, row)
+        for plugin in active.moving if only_moving else active.filters:
             status = self._judge_node(plugin, cycle, node)
             if status is not None:
                 if status.code == Code.ERROR:
@@ -283,17 +278,17 @@ class ProfileRuntime:
         if not rivals:
             return None
         others = [cluster.stand_in(pod, row) for pod in rivals]
-        if self.in_force(cycle).sums_only:
+        if self.active_filters(cycle).sums_only:
             return self._filters_beside_sums(cycle, row, others)
         with cluster.dry_run():
             return self._filters_beside(cycle, row, others)
 
-    def in_force(self, cycle: Cycle) -> InForce:
+    def active_filters(self, cycle: Cycle) -> ActiveFilters:
         """The filter plugins that have something to say about the pod, after PreFilter."""
         skipped = frozenset(cycle.skipped_filters)
-        known = self._in_force.get(skipped)
+        known = self._active_filters.get(skipped)
         if known is None:
-            known = self._in_force[skipped] = filters_in_force(self.filters, self.pre_filters, skipped)
+            known = self._active_filters[skipped] = active_filters_of(self.filters, self.pre_filters, skipped)
         return known
 
     def _filters_beside_sums(self, cycle: Cycle, row: int, others: list[PlacedPod]) -> Status | None:
@@ -323,13 +318,13 @@ class ProfileRuntime:
 
     def add_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
         """Bring the cycle's notes to where they would be with this pod placed."""
-        for plugin in self.in_force(cycle).followers:
+        for plugin in self.active_filters(cycle).followers:
             if plugin.add_pod is not None:
                 self._adjust(Step.ADD_POD, plugin.plugin, plugin.add_pod, cycle, placed)
 
     def remove_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
         """Bring the cycle's notes to where they would be without this pod."""
-        for plugin in self.in_force(cycle).followers:
+        for plugin in self.active_filters(cycle).followers:
             if plugin.remove_pod is not None:
                 self._adjust(Step.REMOVE_POD, plugin.plugin, plugin.remove_pod, cycle, placed)
 
@@ -374,7 +369,7 @@ class ProfileRuntime:
 
     # Scoring
 
-    @timed_decision(Step.PRE_SCORE, _success)
+    @timed_decision(Step.PRE_SCORE)
     def run_pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
         """Prepare all score plugins; those that have nothing to say are skipped in this cycle."""
         cycle.skipped_scores = {
@@ -394,7 +389,7 @@ class ProfileRuntime:
             return status is None
         raise PluginError(f"{running(Step.PRE_SCORE, plugin.name)}: {status.message}")
 
-    @timed_decision(Step.SCORE, _success)
+    @timed_decision(Step.SCORE)
     def run_scores(self, cycle: Cycle, nodes: Nodes) -> ScoreTable:
         """Every score plugin on every feasible node: raw, normalised, checked, weighted, summed."""
         by_plugin: dict[str, Scores | int] = {}
@@ -472,7 +467,7 @@ class ProfileRuntime:
                 return rejection_or_error(Step.RESERVE, status.by(name))
         return None
 
-    @timed(Step.UNRESERVE, _success)
+    @timed(Step.UNRESERVE)
     def run_unreserve(self, cycle: Cycle, node_name: str) -> None:
         """Undo Reserve, all plugins in reverse order. What one raises must not keep the others from undoing theirs."""
         for name, unreserve in self._unreserves:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, TypeVarTupl
 from podium.config.points import Point
 from podium.framework.events import Event, Hint
 from podium.framework.queued import QueuedPod
-from podium.framework.status import Code
+from podium.framework.status import SUCCESS, Code
 
 if TYPE_CHECKING:
     from podium.framework.cycle import Cycle
@@ -249,7 +249,12 @@ UNTIMED = Untimed()
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def timed(step: Step, code_of: Callable[[Any], Code]) -> Callable[[Method], Method]:
+def _succeeded(_answer: object) -> Code:
+    """The code of steps that fail only by raising."""
+    return SUCCESS
+
+
+def timed(step: Step, code_of: Callable[[Any], Code] = _succeeded) -> Callable[[Method], Method]:
     """Has a method of two arguments timed as a step: `ProfileTimer.time`."""
 
     def decorate(run: Method) -> Method:
@@ -277,7 +282,7 @@ def timed_binding(step: Step, code_of: Callable[[Any], Code]) -> Callable[[Metho
     return decorate
 
 
-def timed_decision(step: Step, code_of: Callable[[Any], Code]) -> Callable[[Method], Method]:
+def timed_decision(step: Step, code_of: Callable[[Any], Code] = _succeeded) -> Callable[[Method], Method]:
     """Has a method timed that a decision rests on, and whose first argument is the cycle: `time_decision`."""
 
     def decorate(run: Method) -> Method:

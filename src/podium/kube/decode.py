@@ -18,6 +18,7 @@ from podium.kube.check import problems
 from podium.kube.custom_object import CUSTOM_KINDS, CustomObject
 from podium.kube.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from podium.kube.documents import FILE, Document, DocumentError, read_documents, read_json
+from podium.kube.json_object import without_nulls
 from podium.kube.kinds_around_pods import (
     Namespace,
     PodDisruptionBudget,
@@ -29,7 +30,6 @@ from podium.kube.kinds_around_pods import (
     StatefulSet,
 )
 from podium.kube.node import Node
-from podium.kube.nulls import without_nulls
 from podium.kube.pod import Pod
 from podium.kube.pod_group import PodGroup
 from podium.kube.storage import (

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from podium.cluster import Cluster, Nodes, PlacedPod
-from podium.cluster.disks import inline_disks
+from podium.cluster.attached import inline_disks
 from podium.cluster.facts import claims_of
 from podium.framework import (
     SKIP,

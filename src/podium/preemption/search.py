@@ -136,7 +136,7 @@ def _victims_on(
         ruling.put_back(placed)
         return True
 
-    sums_only = runtime.in_force(cycle).sums_only
+    sums_only = runtime.active_filters(cycle).sums_only
     with nullcontext() if sums_only else cluster.dry_run():
         trial = _TrialOfSums(runtime, cycle, row) if sums_only else _NodeTrial(runtime, cycle, row)
         stays = trial.reprieve if isinstance(ruling, ByPriority) else stays_by_rule  # by priority, any may stay

@@ -21,14 +21,14 @@ from podium.config.resolved import SchedulerConfig
 from podium.engine.scheduler import Scheduler
 from podium.framework.timer import Step
 from podium.load.sources.telemetry import Followed
-from podium.run.metrics.registry import Metrics
+from podium.run.metrics import Metrics
 from podium.run.pod_history import PodHistory
 from podium.run.process import SchedulerProcess
 from podium.run.shadow import Shadow
 from podium.serving import ServingError, address
 from podium.serving.browser_guard import is_loopback
-from podium.serving.endpoints.access import DelegatedAccessControl
-from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
+from podium.serving.endpoint_access import DelegatedAccessControl
+from podium.serving.endpoints import ServingOptions, build_endpoint_access
 from podium.serving.listener import WebPort
 from podium.serving.log import LOG
 

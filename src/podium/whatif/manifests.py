@@ -16,7 +16,7 @@ from podium.engine.explain import with_uid
 from podium.kube import Pod, ReplicaSet, StatefulSet
 from podium.kube.admission import as_admitted, with_claims_made
 from podium.kube.decode import KINDS, decode_documents
-from podium.kube.workload import WORKLOAD_KINDS, Workload
+from podium.kube.kinds_around_pods import WORKLOAD_KINDS, Workload
 from podium.whatif.applying import belongs_to
 from podium.whatif.patterns import MOST_PODS, QuestionError, check_number
 from podium.whatif.pod_names import FreePodNames

@@ -24,9 +24,15 @@ from podium.kube import (
     StatefulSet,
     Volume,
 )
-from podium.kube.kinds_around_pods import ReplicaSetSpec, StatefulSetSpec
+from podium.kube.kinds_around_pods import (
+    JobSpec,
+    PodTemplateSpec,
+    ReplicaSetSpec,
+    StatefulSetSpec,
+    Workload,
+    WorkloadSpec,
+)
 from podium.kube.volume import ClaimVolume
-from podium.kube.workload import JobSpec, PodTemplateSpec, Workload, WorkloadSpec
 
 HASH_LABEL: Final = "pod-template-hash"
 HASH: Final = "new"

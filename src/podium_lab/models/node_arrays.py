@@ -65,7 +65,7 @@ class NodeArrays:
         self._classes = _ClassCounts(cluster)
         self._seen = SeenPods(None) if with_gpus else None
 
-    def saw(self, pod: Pod) -> None:
+    def observe(self, pod: Pod) -> None:
         """A pod is new: it counts among the typical ones."""
         if self._seen is not None:
             facts = self._cluster.facts.of(pod)
@@ -78,7 +78,7 @@ class NodeArrays:
         note = pod_note(cycle)
         found = request_of(cycle.pod, facts)
         request = found if isinstance(found, GpuRequest) else NO_GPU
-        whole = sum(amount for name, amount in facts.scarce if name == WHOLE_GPU)
+        whole = sum(amount for name, amount in facts.scalar if name == WHOLE_GPU)
         pod = PodArrays(
             request=np.array(
                 [facts.counted[CPU], facts.counted[MEMORY], request.total + WHOLE * whole, 1.0], dtype=np.float64

@@ -31,8 +31,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from podium.framework.annotated import read_decimal
-from podium.framework.experience import REWARD, PodOutcome
+from podium.framework.pod_outcomes import REWARD, PodOutcome
+from podium.framework.row_numbers import read_decimal
 from podium.kube.documents import FILE, DocumentError, read_json
 from podium_lab.online.bandit import Floats, RidgeBandit
 
@@ -191,7 +191,7 @@ class UnrewardedPod(NamedTuple):
 
 
 class OnlineLearner:
-    """A learner (see `framework.experience`): the models by type of pods, and what waits for a reward."""
+    """A learner (see `framework.pod_outcomes`): the models by type of pods, and what waits for a reward."""
 
     def __init__(
         self,
@@ -292,15 +292,15 @@ class OnlineLearner:
 
     # Keeping
 
-    def saw(self, pod: PodOutcome, now: float) -> bool:
+    def observe(self, pod: PodOutcome, now: float) -> bool:
         self.heard(pod.metadata.uid, pod.metadata.annotations.get(REWARD), pod.status.phase == "Failed", now)
         return self._unwritten
 
-    def keep(self, now: float) -> dict[str, str]:
+    def save(self, now: float) -> dict[str, str]:
         self._unwritten = False
         return {KEY: self._encoded()}
 
-    def recall(self, lessons: Mapping[str, str], now: float) -> None:
+    def restore(self, lessons: Mapping[str, str], now: float) -> None:
         if KEY in lessons:
             self._take_over(lessons[KEY], "the ConfigMap")
 

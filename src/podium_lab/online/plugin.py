@@ -30,8 +30,8 @@ import numpy as np
 from podium.cluster import Nodes
 from podium.framework import MAX_SCORE, Cycle, DependsOn, Handle, NodePart, Plugin, PluginError, Resource, Scores
 from podium.framework.environment import filled
-from podium.framework.experience import REWARD, ConfigMapName, LearnedState, learn
 from podium.framework.plugin_extras import MetricKind, PluginMetric
+from podium.framework.pod_outcomes import REWARD, ConfigMapName, LearnedState, learn
 from podium.kube import Pod
 from podium.load.scaling import median
 from podium_lab.model_guard import ModelGuard

@@ -90,9 +90,9 @@ def request_of(facts: PodFacts) -> QuotaAmounts:
     """What a pod counts for. To be read only: it is worked out once for all pods with one signature."""
     request: QuotaAmounts | None = facts.notes.get(_REQUEST)
     if request is None:
-        core, scarce = facts.counted, dict(facts.scarce)
+        core, scalar = facts.counted, dict(facts.scalar)
         request = facts.notes[_REQUEST] = QuotaAmounts(
-            int(core[CPU_ROW]), int(core[MEMORY_ROW]), int(core[STORAGE_ROW]), dict.fromkeys(facts.none_of, 0) | scarce
+            int(core[CPU_ROW]), int(core[MEMORY_ROW]), int(core[STORAGE_ROW]), dict.fromkeys(facts.none_of, 0) | scalar
         )
     return request
 

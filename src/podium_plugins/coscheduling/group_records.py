@@ -231,7 +231,7 @@ def _free(cluster: Cluster, record: GroupRecord, name: str) -> NDArray[np.int64]
         elif name in CORE_RESOURCES:
             free[placed.row] += facts.counted[CORE_RESOURCES.index(name)]
         else:
-            free[placed.row] += dict(facts.scarce).get(name, 0)
+            free[placed.row] += dict(facts.scalar).get(name, 0)
     return free
 
 
@@ -261,8 +261,8 @@ def _room(cluster: Cluster, members: Sequence[PodFacts]) -> NDArray[np.int64]:
     room: NDArray[np.int64] = resources.allowed_pods - resources.pod_count
     least = np.min([facts.counted[: len(CORE_RESOURCES)] for facts in members], axis=0).tolist()
     needed = dict(zip(CORE_RESOURCES, least, strict=True))
-    for name in {name for facts in members for name, _amount in facts.scarce}:
-        needed[name] = min(dict(facts.scarce).get(name, 0) for facts in members)
+    for name in {name for facts in members for name, _amount in facts.scalar}:
+        needed[name] = min(dict(facts.scalar).get(name, 0) for facts in members)
     for name, amount in needed.items():
         if amount:
             room = np.minimum(room, (resources.allocatable_of(name) - resources.requested_of(name)) // amount)

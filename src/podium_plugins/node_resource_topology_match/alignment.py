@@ -86,7 +86,7 @@ def some_zone_fits(zones: ZoneColumns, cluster: Cluster, row: int, request: Requ
     wanted: list[tuple[list[int], int]] = []
     for resource, amount, counts, optional, offered in request:
         amounts = zones.reported_on(resource, row)
-        if not offered and cluster.resources.scarce_on(resource, row)[0] <= 0:
+        if not offered and cluster.resources.scalar_on(resource, row)[0] <= 0:
             return False
         if not optional or max(amounts, default=UNLISTED) > UNLISTED:
             wanted.append((amounts, amount + zones.held_on(resource, row) if counts else 0))
@@ -120,7 +120,7 @@ def zone_for(left: Mapping[str, list[int]], cluster: Cluster, row: int, request:
     fits: list[bool] | None = None
     for resource, amount, counts, optional, offered in request:
         amounts = left[resource]
-        if not offered and cluster.resources.scarce_on(resource, row)[0] <= 0:
+        if not offered and cluster.resources.scalar_on(resource, row)[0] <= 0:
             return None
         if optional and max(amounts, default=UNLISTED) == UNLISTED:
             continue
@@ -199,7 +199,7 @@ def _unoffered(cluster: Cluster, row: int, request: Request) -> str:
     missing = [
         each.resource
         for each in request
-        if not each.offered and cluster.resources.scarce_on(each.resource, row)[0] <= 0
+        if not each.offered and cluster.resources.scalar_on(each.resource, row)[0] <= 0
     ]
     return f"; the node does not offer {', '.join(missing)}" if missing else ""
 

@@ -60,7 +60,7 @@ def test_a_pod_that_fits_nowhere_exits_1_with_the_sentence_kube_scheduler_would_
     ran = podium("explain", "analytics/training", "--from", SAMPLE)
     assert ran.code == 1
     assert ran.out.startswith("analytics/training fits nowhere: 0/8 nodes are available: ")
-    assert "The podium" not in ran.out
+    assert "Best nodes" not in ran.out
 
 
 def test_preemption_is_told_with_node_and_victims_and_still_exits_1() -> None:
@@ -129,7 +129,7 @@ def test_other_pods_take_their_room_even_without_a_uid() -> None:
 def test_one_feasible_node_is_not_scored() -> None:
     ran = podium("explain", "web", "--from", "-", stdin=documents(NODES, pod("web", spec=requesting("6"))))
     assert ran.out.splitlines()[0] == "default/web fits: goes to n2 (the only feasible node out of 2)"
-    assert "The podium" not in ran.out
+    assert "Best nodes" not in ran.out
 
 
 def test_a_gated_pod_is_held_back() -> None:

@@ -19,7 +19,7 @@ from podium.kube import CSIDriver, Namespace, Pod, PodDisruptionBudget
 from podium.kube.requests import requested
 from podium.kube.versions import KNOWN, NEWEST, Gate, VersionRules
 from podium.plugins import load_registry
-from podium.run.metrics.registry import Metrics
+from podium.run.metrics import Metrics
 from tests.podium.engine.schedulers import World
 from tests.podium.engine.test_messages import filled, nodes, uses
 from tests.podium.framework.runtimes import cycle_of, make_runtime

@@ -17,7 +17,7 @@ from podium.framework.cycle import Cycle
 from podium.kube import Pod
 from podium.kube.versions import NEWEST, VersionRules, find_rules
 from podium.run.driver import LiveParts, LiveScheduler
-from podium.serving.events.recorder import EventRecorder
+from podium.serving.event_recorder import EventRecorder
 from tests.podium.client.asking import new_client
 from tests.podium.client.servers import Handler, serving
 from tests.podium.framework.runtimes import setup

@@ -62,7 +62,7 @@ def fingerprint(sandbox: Sandbox) -> dict[str, Any]:
     cluster = sandbox.cluster
     rows = sorted(cluster.row_of.values())
     resources, objects = cluster.resources, cluster.objects
-    scarce = ("gpu.example.com/x",)
+    scalar = ("gpu.example.com/x",)
     return {
         "rows": dict(cluster.row_of),
         "nodes": [cluster.nodes[row] for row in rows],
@@ -72,8 +72,8 @@ def fingerprint(sandbox: Sandbox) -> dict[str, Any]:
         "zones": cluster.order.by_zone(),
         "taints": [cluster.taints.values[number] for number in cluster.taints.numbers[rows].tolist()],
         "resources": [resources._lines.view[:, rows].tobytes()],
-        "scarce": [
-            (resources.allocatable_of(n)[rows].tobytes(), resources.requested_of(n)[rows].tobytes()) for n in scarce
+        "scalar": [
+            (resources.allocatable_of(n)[rows].tobytes(), resources.requested_of(n)[rows].tobytes()) for n in scalar
         ],
         "pods on": [(row, list(cluster.pods_on[row])) for row in rows],
         "pods": {uid: (placed.pod, placed.row, placed.assumed) for uid, placed in cluster.pods.items()},

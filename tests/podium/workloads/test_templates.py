@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podium.kube.workload import Workload
+from podium.kube.kinds_around_pods import Workload
 from podium.workloads.templates import make_pods
 from tools.kit.builders import build
 

@@ -10,17 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Final
 from urllib.request import urlopen
 
 import pytest
 
-from tests.together.dashboard.browser import ROOT, chromium, required, serving
+from tests.together.dashboard.browser import FULL_CLUSTER, ROOT, chromium, required, serving
 
 pytestmark = pytest.mark.long
 
-FULL: Final = Path(__file__).parent / "full"
 QOS_PORT: Final = 10_735
 TRIES: Final = 8
 """How often a page and its command are asked: both look at a cluster that goes on."""
@@ -73,9 +71,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def live(browser: Any) -> Iterator[Opened]:
     """podium up with something to show on every page."""
-    options = ["--nodes", "12", "--devices", "--qos-port", str(QOS_PORT), "--feature-gates", "GenericWorkload=true"]
-    files = ["--config", str(FULL / "config.yaml"), "--workload", str(FULL / "workload.yaml")]
-    with serving("up", "--no-view", "--port", "0", *options, *files) as (address, _process):
+    with serving(*FULL_CLUSTER, "--qos-port", str(QOS_PORT)) as (address, _process):
         opened = Opened(browser.new_page(), address)
         while sum(gang["assigned"] for gang in opened.api("groups")["gangs"]) < 3:
             time.sleep(0.5)
@@ -221,3 +217,13 @@ def test_a_live_page_says_what_its_command_says(live: Opened, view: str) -> None
 @pytest.mark.parametrize("view", DUMPED)
 def test_a_page_of_a_dump_says_what_its_command_says(dump: Opened, view: str) -> None:
     _agree(*DUMPED[view](dump, view))
+
+
+def test_why_a_pod_waits_is_what_its_event_says(live: Opened) -> None:
+    waiting = [each for each in live.api("queue")["pods"] if each["pod"].startswith("shop/promised")]
+    kubeconfig = live.api("queue")["state"]["command"]
+    events = _ran(shlex.join(["kubectl", "get", "events", "-n", "shop", "-o", "json", *kubeconfig]))["items"]
+    assert waiting
+    for each in waiting:
+        said = [event["message"] for event in events if f"shop/{event['involvedObject']['name']}" == each["pod"]]
+        assert each["reason"] in said

@@ -7,8 +7,8 @@ from threading import active_count
 import pytest
 
 from kubecel import DeviceSelector, DeviceSelectorError, selectable
-from kubecel.stack import is_nearly_used, on_fresh_stack
-from podium_cluster.apiserver.schema.rules import rule_tree
+from kubecel.limits import is_nearly_used, on_fresh_stack
+from podium_cluster.apiserver.schema.validation_rules import rule_tree
 
 DEVICE = selectable("drv.example.com", {"n": 3}, {})
 RULES = "compilation failed: ERROR: <input>:-1:0: expression recursion limit exceeded: 250"

@@ -8,9 +8,8 @@ import pytest
 import yaml
 
 from podium.config.load import load_config
-from podium.manifests.objects import IMAGE
-from podium.manifests.run import RunSettings, rights, without_kubeconfig
-from podium.manifests.workload import CONFIG_FOLDER
+from podium.manifests.objects import CONFIG_FOLDER, IMAGE
+from podium.manifests.scheduler import RunSettings, rights, without_kubeconfig
 from podium.plugins import load_registry
 from tests.podium.cli.command import podium
 

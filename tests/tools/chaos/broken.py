@@ -30,7 +30,7 @@ from podium.run import pod_status, writer
 from podium.run.claim_writer import ClaimWriter
 from podium.run.pod_status import PodStatuses
 from podium.run.writer import LiveWriter
-from podium.serving.election.election import Election
+from podium.serving.election import Election
 from podium_cluster.controllers import resource_claims
 from podium_plugins.capacity_scheduling import plugin as capacity_scheduling
 from podium_plugins.capacity_scheduling.admission import QuotaAnswer, over_max, over_total

@@ -13,8 +13,8 @@ import pytest
 from podium.kube import Node, Pod
 from tests.podium.engine.schedulers import World
 from tests.podium.run.crowd import until
-from tests.podium.run.metrics.exposition import Family, families_of
-from tests.podium.run.metrics.test_metrics_against_kube_scheduler import scrape
+from tests.podium.run.exposition import Family, families_of
+from tests.podium.run.test_metrics_against_kube_scheduler import scrape
 from tools.kit.builders import build
 from tools.kit.real_rules import REAL_RULES
 from tools.testbed import ControlPlane

@@ -61,7 +61,7 @@ function scoresOf(known: Snapshot, explanation: Explanation): Bar {
   };
 }
 
-export interface MapProps {
+interface MapProps {
   small?: boolean;
   group?: string;
   order?: Order;

@@ -27,7 +27,7 @@ export interface Layout {
 }
 
 /** The height of a group's title, in cells, given how large a cell is drawn. */
-export const TITLE = 18;
+const TITLE = 18;
 
 export function use(known: Snapshot, place: number, resource = 0): number {
   const column = known.resources[resource];

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from podium.framework.answers import describe
-from podium.framework.declarations import wrong_interest
-from podium.framework.derived_interests import derived_interests
+from podium.framework.declarations import derived_interests, wrong_interest
 from podium.framework.events import USUAL, Action, Concerns, Event, Hint, Interest, Resource
 from podium.framework.extender import EXTENDER
 from podium.framework.plugin import Plugin

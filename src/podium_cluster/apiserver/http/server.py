@@ -80,7 +80,6 @@ class ApiServer:
         host: str = "127.0.0.1",
         port: int = 0,
         tls: ssl.SSLContext | None = None,
-        body_limit: int = BODY_LIMIT,
         bookmark_seconds: float = BOOKMARK_SECONDS,
         stall_seconds: float = STALL_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
@@ -91,7 +90,6 @@ class ApiServer:
         self._refusal = lru_cache(maxsize=256)(BrowserGuard(host).refusal)
         self._host = host
         self._tls = tls
-        self._body_limit = body_limit
         self._bookmark_seconds = bookmark_seconds
         self._stall_seconds = stall_seconds
         self._idle_seconds = idle_seconds
@@ -188,7 +186,7 @@ class ApiServer:
         return _written(found)
 
     async def _body(self, http: web.BaseRequest) -> bytes:
-        limit = self._body_limit
+        limit = BODY_LIMIT
         if (http.content_length or 0) > limit:
             raise too_large(limit)
         if http.content.is_eof() and http.content.total_bytes <= limit:  # It came with the head, as most do.

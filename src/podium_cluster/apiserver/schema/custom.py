@@ -20,8 +20,8 @@ from podium_cluster.apiserver.schema.custom_fields import drop_nulls, fill_in, m
 from podium_cluster.apiserver.schema.custom_values import problems_of, repeated_entries
 from podium_cluster.apiserver.schema.decoding import NotPlain, struct_walk
 from podium_cluster.apiserver.schema.fields import FieldType, struct_named
-from podium_cluster.apiserver.schema.rules import RuleTree, rule_tree
-from podium_cluster.apiserver.schema.strict_check import MAX_PROBLEMS, Scrutiny
+from podium_cluster.apiserver.schema.strict_check import MAX_PROBLEMS, StrictDecoder
+from podium_cluster.apiserver.schema.validation_rules import RuleTree, rule_tree
 
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _BLOCKING: Final = {f"FieldValue{word}" for word in ("NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid")}
@@ -148,10 +148,10 @@ class CustomSchema:
         try:
             struct_walk(self._meta)(meta)
         except NotPlain:
-            scrutiny = Scrutiny()
-            obj["metadata"] = scrutiny.read(msgspec.json.encode(meta), self._meta, "v1.ObjectMeta")
+            decoder = StrictDecoder()
+            obj["metadata"] = decoder.read(msgspec.json.encode(meta), self._meta, "v1.ObjectMeta")
             struct_walk(self._meta)(obj["metadata"])
-            return [problem.split('"')[1] for problem in scrutiny.problems]
+            return [problem.split('"')[1] for problem in decoder.problems]
         return []
 
 

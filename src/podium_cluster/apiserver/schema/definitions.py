@@ -18,7 +18,7 @@ from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import Cause, field_forbidden, immutable, invalid_value, not_supported, required
 from podium_cluster.apiserver.schema.custom_fields import prune
 from podium_cluster.apiserver.schema.custom_values import problems_of
-from podium_cluster.apiserver.schema.rules import rule_problems
+from podium_cluster.apiserver.schema.validation_rules import rule_problems
 
 Causes = Iterator[Cause]
 

@@ -24,7 +24,7 @@ from podium_cluster.apiserver.schema.custom import CustomKind
 from podium_cluster.apiserver.schema.custom_fields import may_repeat_fields
 from podium_cluster.apiserver.schema.decoding import NotPlain, struct_walk
 from podium_cluster.apiserver.schema.fields import ANYTHING, FieldType, Struct, struct_named, type_names
-from podium_cluster.apiserver.schema.strict_check import DecodingError, Scrutiny
+from podium_cluster.apiserver.schema.strict_check import DecodingError, StrictDecoder
 
 Fill = Callable[[dict[str, Any]], None]
 
@@ -134,16 +134,16 @@ class BuiltInSchema:
                 pass
             else:
                 return []
-        scrutiny = Scrutiny()
+        decoder = StrictDecoder()
         text = msgspec.json.encode(obj, order="deterministic") if raw is None else raw  # patched: keys come sorted
-        taken = scrutiny.read(text, self._struct, self.root.go_type)
+        taken = decoder.read(text, self._struct, self.root.go_type)
         obj.clear()
         obj.update(taken)
         try:
             self._walk(obj)
         except NotPlain:  # what Go takes and this does not: a quantity of a hundred digits
             raise DecodingError("the object holds a value that cannot be represented") from None
-        return scrutiny.problems
+        return decoder.problems
 
 
 @cache

@@ -79,7 +79,7 @@ class _Location(NamedTuple):
         return self._replace(path=f"{self.path}[{index}]")
 
 
-class Scrutiny:
+class StrictDecoder:
     """One reading of a text; `problems` holds the unknown and repeated fields found."""
 
     def __init__(self) -> None:
@@ -167,8 +167,8 @@ class Scrutiny:
             raise DecodingError("boolean or JSON schema expected")
         schema = FieldType({"$ref": JSON_SCHEMA})
         if isinstance(value, list) and not isinstance(value, Pairs):
-            return [Scrutiny()._whole(each, schema, location) for each in value]
-        return Scrutiny()._whole(value, schema, location) if isinstance(value, Pairs) else None
+            return [StrictDecoder()._whole(each, schema, location) for each in value]
+        return StrictDecoder()._whole(value, schema, location) if isinstance(value, Pairs) else None
 
     def _whole(self, value: Any, field: FieldType, location: _Location) -> Any:
         """A value of a type that decodes itself: the first thing wrong in it ends the reading."""

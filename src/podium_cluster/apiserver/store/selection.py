@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from podium.kube.selector import EVERYTHING, Selector, SelectorError
-from podium.kube.selector_text import parse_selector
+from podium.kube.selector import EVERYTHING, Selector, SelectorError, parse_selector
 from podium_cluster.apiserver.errors import bad_request
 from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.store.collection import Stored

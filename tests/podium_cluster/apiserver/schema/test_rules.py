@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium_cluster.apiserver.schema.correlation import Correlated
-from podium_cluster.apiserver.schema.rules import MAX_TEXT, rule_problems, rule_tree
+from podium_cluster.apiserver.schema.validation_rules import MAX_TEXT, rule_problems, rule_tree
 
 Schema = dict[str, Any]
 INT: Schema = {"type": "integer"}

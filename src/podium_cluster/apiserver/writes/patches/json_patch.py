@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from kubecel.strconv import parse_int64
-from podium.kube.nulls import without_null_fields
+from podium.kube.json_object import without_null_fields
 from podium_cluster.apiserver.errors import StatusError
 
 MOST_OPERATIONS = 10_000

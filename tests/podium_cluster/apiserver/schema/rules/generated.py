@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubecel.field_names import escaped
-from podium_cluster.apiserver.schema.rules import rule_problems
+from kubecel.schema_types import escaped
+from podium_cluster.apiserver.schema.validation_rules import rule_problems
 from tests.kubecel.generated import Grower
 
 Schema = dict[str, Any]
