@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from podium.config.feature_gates import Gate
-from podium.framework import Cycle, Plugin, Status
+from podium.framework import Cycle, Plugin, QueuedPod, Status
+from podium.framework.queued import QueuedGroup
 from tests.podium.framework.runtimes import answering
 from tools.kit.builders import make_node, make_pod
 from tools.kit.pod_group_worlds import PREEMPTION, PodGroupWorld, group_member, group_members, pod_group
@@ -203,6 +204,26 @@ def test_members_are_tried_by_attempts_and_then_by_age() -> None:
     world.scheduler.tick()
     world.try_next()
     assert tried == ["b", "a", "b", "a", "fresh"]
+
+
+def test_a_member_that_was_tried_more_often_goes_first_however_late_it_came_back() -> None:
+    fresh, back = QueuedPod(group_member("fresh"), 1.0, 1), QueuedPod(group_member("back"), 2.0, 2)
+    back.attempts = 1
+    group = QueuedGroup(pod_group(), fresh)
+    group.add(back)
+    assert group.members == [back, fresh]
+
+
+def test_what_is_left_of_a_scheduled_group_keeps_its_place_in_the_queue() -> None:
+    world = world_of(nodes=[node(cpu=1)])
+    world.add(pod_group(minimum=1), *group_members(2))
+    world.clock.advance(1)
+    world.add(make_pod("later"))
+    world.try_next()
+    world.clock.advance(1)
+    popped = world.queue.pop()
+    assert popped is not None
+    assert popped.pod.name == "g-1", "it came before the pod that waits"
 
 
 @pytest.mark.parametrize(("members", "longest"), [(1, 10), (4, 20), (9, 30)])
