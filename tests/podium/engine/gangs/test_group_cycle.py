@@ -417,12 +417,20 @@ def test_a_group_that_is_disrupted_whole_goes_whole(preemptor: str) -> None:
     assert sorted(world.evicted) == ["old-1", "old-2"]
 
 
-def test_a_single_pod_spares_groups_and_counts_their_priority() -> None:
-    world = world_of(nodes=[node("n1", 3)])
+def test_a_single_pod_spares_groups() -> None:
+    world = world_of(nodes=[node("n1", 2)])
     world.slow_evictions = True
-    world.add(pod_group("kept", minimum=1, priority=9), pod_group("old", minimum=1, disruptionMode={"single": {}}))
-    world.add(group_member("kept-0", "kept", node="n1"), group_member("old-0", "old", node="n1"))
-    world.add(make_pod("alone", node="n1", requests={"cpu": 1}))
+    world.add(pod_group("old", minimum=1, disruptionMode={"single": {}}), group_member("old-0", "old", node="n1"))
+    world.add(make_pod("alone", node="n1", requests={"cpu": 1}), make_pod("one", requests={"cpu": 1}, priority=5))
+    world.try_next()
+    assert world.evicted == ["alone"]
+
+
+@pytest.mark.parametrize(("group_priority", "evicted"), [(9, []), (4, ["old-0"])])
+def test_as_a_victim_a_member_has_the_priority_of_its_group(group_priority: int, evicted: list[str]) -> None:
+    world = world_of(nodes=[node("n1", 1)])
+    world.slow_evictions = True
+    world.add(pod_group("old", minimum=1, priority=group_priority), group_member("old-0", "old", node="n1"))
     world.add(make_pod("one", requests={"cpu": 1}, priority=5))
     world.try_next()
-    assert world.evicted == ["alone"], "the least important is a pod by itself; the pod of priority 9 is no victim"
+    assert world.evicted == evicted
