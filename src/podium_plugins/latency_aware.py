@@ -49,7 +49,6 @@ from podium import (
     FieldError,
     FieldPath,
     Handle,
-    NodeInfo,
     Nodes,
     Plugin,
     Scores,
@@ -161,10 +160,6 @@ class LatencyAware(Plugin):
             return None
         self.handle.wake_at(cycle.pod, self.handle.clock.now() + self._refresh)
         return Verdict.reject(too_far, Status.unschedulable(TOO_FAR))
-
-    def filter_node(self, cycle: Cycle, node: NodeInfo) -> Status | None:
-        verdict = self.filter(cycle, Nodes(cycle.cluster, np.array([node.row], dtype=np.intp)))
-        return None if verdict is None else Status.unschedulable(TOO_FAR)
 
     def pre_score(self, cycle: Cycle, _nodes: Nodes) -> Status | None:
         return None if self._limits(cycle).any else SKIP

@@ -28,7 +28,7 @@ from podium.run.process import SchedulerProcess
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.controllers.resource_claims import is_done
-from podium_cluster.kubelets.device_shapes import DRIVER, DeviceShape
+from podium_cluster.kubelets.shapes import DRIVER, DeviceShape
 from tools.chaos.machines import kind_of
 from tools.kit.virtual_time import VirtualProcess
 

@@ -57,7 +57,9 @@ def explain(
     namespace: NamespaceOption = None,
     more: Annotated[
         list[str] | None,
-        typer.Option("-f", metavar="FILE", help="Objects not in the cluster yet, usually the pod. Repeatable."),
+        typer.Option(
+            "-f", "--filename", metavar="FILE", help="Objects not in the cluster yet, usually the pod. Repeatable."
+        ),
     ] = None,
     config: Annotated[
         str | None,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from podium.cli.console import console, echo, echo_data, print_table, table
@@ -66,15 +67,42 @@ def ask_queue(at: "Access", namespace: str, limit: int) -> dict[str, Any]:
     """The page /queuez; raises NoAnswerError or ClientError."""
     from podium.cli.in_charge import NoAnswerError, ask
 
-    page = ask(at, "/queuez", {"limit": str(limit), **({"namespace": namespace} if namespace else {})})
-    if not isinstance(page, dict) or not isinstance(page.get("pods"), list):
-        raise NoAnswerError(f"{at.server}/queuez is no page of a scheduler")
+    page: dict[str, Any] = ask(at, "/queuez", {"limit": str(limit), **({"namespace": namespace} if namespace else {})})
+    try:
+        msgspec.convert(page, _Page)
+    except msgspec.ValidationError:
+        raise NoAnswerError(f"{at.server}/queuez is no page of a scheduler") from None
     return page
 
 
-def _show(page: Mapping[str, Any]) -> None:
-    from podium.cli.queue import UNKNOWN, in_words, span
+_Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
+
+class _Cause(msgspec.Struct):
+    plugin: str
+    events: list[str]
+
+
+class _Waiting(msgspec.Struct, rename="camel"):
+    pod: str
+    queue: str
+    position: int | None
+    attempts: int | None
+    since: _Time
+    next_try: _Time | None
+    waits_for: list[_Cause]
+
+
+class _Page(msgspec.Struct):
+    """What is read of /queuez: whatever answers at an address of --scheduler is checked against it."""
+
+    time: _Time
+    leads: bool
+    counts: dict[str, int]
+    pods: list[_Waiting]
+
+
+def _show(page: Mapping[str, Any]) -> None:
     now, counts, pods = datetime.fromisoformat(page["time"]), page["counts"], page["pods"]
     if not page["leads"]:
         echo("this scheduler does not lead: it watches, and another one tries the pods", err=True)

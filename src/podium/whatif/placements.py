@@ -18,6 +18,7 @@ from podium.engine.decide import NO_NODES, NodeSearch, decide, make_room
 from podium.engine.explain import Eviction, Outcome, UnknownProfileError, as_unbound
 from podium.engine.gangs.gang_attempt import GangAttempt, Member, place_gang
 from podium.engine.gangs.group_attempt import try_group
+from podium.engine.gangs.group_cycle import look_for_room, with_its_group
 from podium.engine.unblock import Remedy, remedies
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, refused_by_one
@@ -269,26 +270,29 @@ class SandboxPlacer:
         ready = [QueuedPod(each, 0.0) for each in pods if not each.spec.scheduling_gates]
 
         result, attempt = try_group(engine, runtime, key, ready)
-        if attempt is not None:
+        if attempt is not None and result.status is not None:
             attempt.take_back()
-        starts = result.status is None
+        look_for_room(engine, runtime, key, ready, result)
         message = None if result.status is None else result.status.message
         found = {}
         for member in result.members:
             pod = member.queued.pod
-            if member.status is not None or not starts:
-                why = member.status.message if member.status is not None else message
-                outcome = Outcome.FITS_NOWHERE if member.status is not None else Outcome.GANG_WAITS
-                found[pod.uid] = PodPlacement(pod, outcome=outcome, message=why)
-                continue
-            waits = sandbox.place(runtime, Cycle(pod, sandbox.cluster), member.node_name)
-            placed = not isinstance(waits, Status)
-            found[pod.uid] = PodPlacement(
-                pod,
-                member.node_name if placed else None,
-                Outcome.FITS if placed else Outcome.FITS_NOWHERE,
-                None if placed else waits.message,
-            )
+            if member.status is not None:
+                found[pod.uid] = PodPlacement(pod, message=member.status.message)
+            elif result.status is not None:
+                why = message if result.waiting_for_preemption else with_its_group(runtime, member, result).message
+                found[pod.uid] = PodPlacement(pod, outcome=Outcome.GANG_WAITS, message=why)
+            elif attempt is not None:
+                sandbox.placed(runtime, member.cycle, member.node_name)
+                found[pod.uid] = PodPlacement(pod, member.node_name, Outcome.FITS)
+            else:
+                waits = sandbox.place(runtime, member.cycle, member.node_name)
+                refused = waits.message if isinstance(waits, Status) else None
+                found[pod.uid] = (
+                    PodPlacement(pod, member.node_name, Outcome.FITS)
+                    if refused is None
+                    else PodPlacement(pod, message=refused)
+                )
         return [found.get(each.uid) or PodPlacement(each, outcome=Outcome.HELD, message=message) for each in pods]
 
 

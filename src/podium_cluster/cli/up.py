@@ -230,7 +230,7 @@ def _sources(
 
 
 def _devices(devices: str | None) -> "list[DeviceShape]":
-    from podium_cluster.up.samples import DeviceFileError, read_shapes, sample_devices
+    from podium_cluster.up.manifests import DeviceFileError, read_shapes, sample_devices
 
     if devices is None:
         return []

@@ -23,11 +23,10 @@ from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.kinds import NODE, POD, built_in
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.apiserver.write_context import micro_timestamp
-from podium_cluster.kubelets.device_shapes import DeviceShape, publish
 from podium_cluster.kubelets.machines import Machine
 from podium_cluster.kubelets.metrics import serve_metrics
 from podium_cluster.kubelets.pod_life import PodLives
-from podium_cluster.kubelets.shapes import NodeShape, conditions, node_object
+from podium_cluster.kubelets.shapes import DeviceShape, NodeShape, conditions, node_object, publish
 from podium_cluster.kubelets.timeline import Timeline
 
 EMBEDDED = "podium.dev/embedded-node"

@@ -43,12 +43,11 @@ from podium_cluster.up import UpError
 from podium_cluster.up.background import log_of, say_ready
 from podium_cluster.up.creation import CreatedObjects, create, demonstrate, install_definitions
 from podium_cluster.up.live_view.nodes import describe_node
-from podium_cluster.up.manifests import Manifest, sample_workload
+from podium_cluster.up.manifests import SAMPLE_NODES, Manifest, sample_shapes, sample_workload
 from podium_cluster.up.picture import Picture, ServedAt, take_picture
 from podium_cluster.up.pod_tracker import PodTracker
 from podium_cluster.up.reload import Sources, take_in_changes, try_out
 from podium_cluster.up.running_clusters import RunningCluster, registered, write_kubeconfig
-from podium_cluster.up.samples import SAMPLE_NODES, sample_shapes
 from podium_cluster.up.scheduler_pages import pages_of, serve_dashboard_of
 from podium_cluster.up.scheduler_thread import BuildScheduler, SchedulerThread
 from podium_cluster.up.screen import Camera, Screen, counted

@@ -226,15 +226,13 @@ class SimulatedRun:
             pods, scheduler.cluster, gpus, self._usage, arrived_pct, self._qos, self._lives.rewards
         )
         faults = NodeFaults(
-            scenario.faults,
+            loaded,
             generator(self._seed, "faults"),
             clock=self._clock,
             timeline=self._timeline,
             cluster=scheduler.cluster,
-            intake=scheduler.intake,
             pods=pods,
             lives=self._lives,
-            source=loaded.source,
         )
         self._plan_background(figures)
         self._figures, self._faults = figures, faults

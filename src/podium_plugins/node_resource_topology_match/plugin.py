@@ -55,10 +55,10 @@ from podium_plugins.node_resource_topology_match.balanced_allocation import bala
 from podium_plugins.node_resource_topology_match.least_allocated import least_allocated
 from podium_plugins.node_resource_topology_match.least_numa_nodes import LeastNumaNodes
 from podium_plugins.node_resource_topology_match.most_allocated import most_allocated
-from podium_plugins.node_resource_topology_match.over_reserve import OverReserveCache
 from podium_plugins.node_resource_topology_match.strategy import ZoneStrategy
 from podium_plugins.node_resource_topology_match.topology_cache import (
     DiscardReservedCache,
+    OverReserveCache,
     PassThroughCache,
     TopologyCache,
 )

@@ -1,6 +1,6 @@
 """Gives zones back what victims of preemption hold there, in a dry run.
 
-A victim that no report covers counts in no zone as soon as it is taken off (see `over_reserve`). One that is covered
+A victim that no report covers counts in no zone as soon as it is taken off (see `topology_cache`). One that is covered
 gives back what its app containers have for themselves, in the zone where the agent says they are; without that, its
 zones are as they were.
 
@@ -21,7 +21,7 @@ from typing import Any, Final
 from podium.cluster import PlacedPod
 from podium.kube import GUARANTEED, Pod, QuantityError, qos_class_of
 from podium_plugins.node_resource_topology_match.fingerprint import xxh64
-from podium_plugins.node_resource_topology_match.over_reserve import OverReserveCache
+from podium_plugins.node_resource_topology_match.topology_cache import OverReserveCache
 from podium_plugins.node_resource_topology_match.topology_object import (
     POLICY,
     SINGLE_NUMA_NODE,

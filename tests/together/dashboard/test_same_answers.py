@@ -217,3 +217,13 @@ def test_a_live_page_says_what_its_command_says(live: Opened, view: str) -> None
 @pytest.mark.parametrize("view", DUMPED)
 def test_a_page_of_a_dump_says_what_its_command_says(dump: Opened, view: str) -> None:
     _agree(*DUMPED[view](dump, view))
+
+
+def test_why_a_pod_waits_is_what_its_event_says(live: Opened) -> None:
+    waiting = [each for each in live.api("queue")["pods"] if each["pod"].startswith("shop/promised")]
+    kubeconfig = live.api("queue")["state"]["command"]
+    events = _ran(shlex.join(["kubectl", "get", "events", "-n", "shop", "-o", "json", *kubeconfig]))["items"]
+    assert waiting
+    for each in waiting:
+        said = [event["message"] for event in events if f"shop/{event['involvedObject']['name']}" == each["pod"]]
+        assert each["reason"] in said

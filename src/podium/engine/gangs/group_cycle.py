@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from podium.cluster.pod_groups import PodGroupStates
 from podium.config.feature_gates import Gate
 from podium.config.points import Point
-from podium.engine.gangs.gang_attempt import CLEAR, Member
+from podium.engine.gangs.gang_attempt import CLEAR, Member, Placer
 from podium.engine.gangs.group_attempt import UNSCHEDULABLE_GROUP, GroupResult, GroupTrial, try_group
 from podium.framework.diagnosis import Nomination
 from podium.framework.gang import GroupFit, GroupRoom
@@ -148,16 +148,7 @@ class PodGroupCycles:
         if attempt is not None and result.status is not None:
             attempt.take_back()
             attempt = None
-        if result.code is Code.UNSCHEDULABLE and (
-            self._queued or Gate.WORKLOAD_AWARE_PREEMPTION in runtime.handle.gates
-        ):
-            failed = [
-                (each.cycle, each.diagnosis)
-                for each in result.members
-                if each.search is not None and each.diagnosis is not None
-            ]
-            trial = GroupTrial(self._scheduler, runtime, key, members, failed)
-            self._preempt(runtime, key, [member.pod for member in members], result, trial)
+        look_for_room(self._scheduler, runtime, key, members, result)
         untried = found if self._queued else result.status
         for number, member in enumerate(members):
             tried = result.members[number] if number < len(result.members) else None
@@ -166,21 +157,6 @@ class PodGroupCycles:
         self._timer.group_tried(popped, _result_of(result))
         self._write_condition(key, result)
         return found
-
-    def _preempt(
-        self, runtime: ProfileRuntime, key: str, pods: Sequence[Pod], result: GroupResult, fit: GroupFit
-    ) -> None:
-        """Look for victims of the whole group, and note in the result what came of it."""
-        assert result.status is not None
-        room = (_room_for if self._queued else preempt_for_group)(runtime, key, pods, fit)
-        if room.status is None:
-            result.waiting_for_preemption = True
-            result.nodes |= room.nodes
-        if room.status is not None and room.status.code is Code.ERROR:
-            result.status = room.status
-        elif room.status is not None or self._queued:
-            message = room.message if room.status is None else room.status.message
-            result.status = Status(Code.UNSCHEDULABLE, (*result.status.reasons, message))
 
     # What becomes of each member
 
@@ -209,9 +185,7 @@ class PodGroupCycles:
             assert status is not None
             scheduler.fail(queued, status, nomination)
         elif tried.status is None or (tried.node_name and not result.waiting_for_preemption):
-            assert status is not None
-            why = status.message if self._queued else tried.waits.message if tried.waits else ""
-            scheduler.fail(queued, Status.unschedulable(UNSCHEDULABLE_GROUP, why), CLEAR)
+            scheduler.fail(queued, with_its_group(runtime, tried, result), CLEAR)
         else:
             scheduler.fail(queued, tried.status, nomination or tried.nomination, tried.diagnosis)
 
@@ -257,6 +231,41 @@ class PodGroupCycles:
                     observed_generation=group.metadata.generation,
                 ),
             )
+
+
+def look_for_room(
+    placer: Placer, runtime: ProfileRuntime, key: str, members: Sequence[QueuedPod], result: GroupResult
+) -> None:
+    """Look for victims of a whole group that is unschedulable, and note in the result what came of it."""
+    queued = runtime.handle.rules.pod_groups_are_queued
+    status = result.status
+    if status is None or status.code is not Code.UNSCHEDULABLE:
+        return
+    if not queued and Gate.WORKLOAD_AWARE_PREEMPTION not in runtime.handle.gates:
+        return
+    failed = [
+        (each.cycle, each.diagnosis)
+        for each in result.members
+        if each.search is not None and each.diagnosis is not None
+    ]
+    trial = GroupTrial(placer, runtime, key, members, failed)
+    room = (_room_for if queued else preempt_for_group)(runtime, key, [member.pod for member in members], trial)
+    if room.status is None:
+        result.waiting_for_preemption = True
+        result.nodes |= room.nodes
+    if room.status is not None and room.status.code is Code.ERROR:
+        result.status = room.status
+    elif room.status is not None or queued:
+        message = room.message if room.status is None else room.status.message
+        result.status = Status(Code.UNSCHEDULABLE, (*status.reasons, message))
+
+
+def with_its_group(runtime: ProfileRuntime, tried: Member, result: GroupResult) -> Status:
+    """Why a member that could have a node fails: its group does."""
+    assert result.status is not None
+    queued = runtime.handle.rules.pod_groups_are_queued
+    why = result.status.message if queued else tried.waits.message if tried.waits else ""
+    return Status.unschedulable(UNSCHEDULABLE_GROUP, why)
 
 
 def _policy(pod: Pod) -> str:

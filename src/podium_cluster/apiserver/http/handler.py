@@ -33,7 +33,7 @@ from podium_cluster.apiserver.http.paths import NOWHERE, Target, resolve
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse, Query, flag, integer
 from podium_cluster.apiserver.presentation import lists, objects
 from podium_cluster.apiserver.presentation.discovery import Discovery, not_found_page
-from podium_cluster.apiserver.presentation.negotiation import Form, negotiate
+from podium_cluster.apiserver.presentation.objects import Form, negotiate
 from podium_cluster.apiserver.store.collection import ForgottenError
 from podium_cluster.apiserver.store.selection import selection
 from podium_cluster.apiserver.store.watcher import WatchRequest, too_old

@@ -20,7 +20,7 @@ from podium_cluster.apiserver.kinds import POD, built_in, rules_of
 from podium_cluster.apiserver.kinds.access_control import reviewed
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse, Query
 from podium_cluster.apiserver.presentation import lists, objects
-from podium_cluster.apiserver.presentation.negotiation import PLAIN, Form, negotiate
+from podium_cluster.apiserver.presentation.objects import PLAIN, Form, negotiate
 from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.collection import Stored
 from podium_cluster.apiserver.write_context import WriteOptions

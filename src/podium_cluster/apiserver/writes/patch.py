@@ -12,10 +12,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from podium.framework.clock import Clock
-from podium.kube.documents import DocumentError, read_yaml
+from podium.kube.documents import DocumentError, read_json, read_yaml
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import StatusError, bad_request, unsupported_media_type
-from podium_cluster.apiserver.go_json import BodyError, read_body
 from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.schema import schema_of
 from podium_cluster.apiserver.store import storage_form
@@ -174,8 +173,8 @@ def _json(body: Any) -> Any:
     if not isinstance(body, bytes):
         return body
     try:
-        return read_body(body)
-    except BodyError:
+        return read_json(body)
+    except DocumentError:
         raise bad_request("invalid JSON patch") from None
 
 

@@ -1,14 +1,22 @@
 """Lists the rows of the live view, section by section: sorted, and those that the filter lets through.
 It shortens text to a width without breaking a number in two: names in the middle, sentences at the end of a word.
+
+A page is text that covers the view until it is left: an explanation, a node, a message, the help.
 """
 
+from __future__ import annotations
+
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from io import StringIO
 from typing import Final, NamedTuple, TypeVar
 
 from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
 
-from podium.kube.printable import printable
+from podium.kube.printable import printable, printable_lines
 from podium_cluster.up.live_view.messages import ViewMessage
 from podium_cluster.up.picture import NodeBar, Picture
 from podium_cluster.up.pod_tracker import PodDecision
@@ -146,3 +154,34 @@ def parts_in(parts: Sequence[tuple[int, str]], width: int, between: str = "  ") 
 
 def _breaks_number(text: str, position: int) -> bool:
     return 0 < position < len(text) and text[position - 1] in _DIGITS and text[position] in _DIGITS
+
+
+_WRAPPING: Final = Console(file=StringIO(), width=80)
+
+
+class Page(NamedTuple):
+    """`lines` makes its lines for a width: none is longer."""
+
+    title: str
+    lines: Callable[[int], list[Text]]
+
+
+def text_page(title: str, text: str) -> Page:
+    """Of text from anywhere."""
+    return _page(title, lambda _width: map(Text, printable_lines(text).splitlines()))
+
+
+def rendered_page(title: str, render: Callable[[int], str]) -> Page:
+    """Of text that Podium makes for a width, in which escape sequences are colours."""
+    return _page(title, lambda width: map(Text.from_ansi, render(width).splitlines()))
+
+
+def _page(title: str, lines: Callable[[int], Iterable[Text]]) -> Page:
+    @lru_cache(maxsize=1)
+    def wrapped(width: int) -> list[Text]:
+        found: list[Text] = []
+        for line in lines(width):
+            found += line.wrap(_WRAPPING, max(1, width), overflow="fold", tab_size=4) or [Text()]
+        return found
+
+    return Page(title, wrapped)

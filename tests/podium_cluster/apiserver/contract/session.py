@@ -28,7 +28,10 @@ OWN_WORDS = frozenset(
     )
 )
 """Kinds whose refusals the embedded API words itself."""
-LAYOUT = re.compile(r'(parsing time "[^"]*"|illegal base64 data).*')
+LAYOUT = re.compile(
+    r'(parsing time "[^"]*"|illegal base64 data|json parse error|continue key is not valid(?=: (invalid char|1:))).*'
+)
+"""What a text is refused for, without what the server's decoder says about it."""
 FLAW = re.compile(
     "unknown patch type|order in patch list|merge key|list element types|failed to create typed patch object|expected a"
 )
