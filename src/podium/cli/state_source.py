@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from podium.cli.console import echo, progress_bar
+from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.judging import LEFT_OUT, print_skipped, state_record, with_exported_config
+from podium.cli.judging import LEFT_OUT, read_dumps, state_record, with_exported_config
 from podium.cli.question_options import StateFlags
 
 if TYPE_CHECKING:
@@ -82,19 +82,10 @@ def load_state(flags: StateFlags, config: str | None = None, known: "KnownState 
 
 def _from_files(flags: StateFlags, configure: "Configure", rules: "VersionRules | None", *, given: bool) -> AskedState:
     from podium.cli.configuration import rules_of_dump
-    from podium.cli.files import STDIN, read_bytes
-    from podium.cli.live_cluster import HOW_TO_DUMP
     from podium.load.readings import GivenLoad
-    from podium.whatif.sources import read_state
 
     files = flags.cluster or []
-    if files.count(STDIN) > 1:
-        raise InputError('standard input can be read only once: give "-" once')
-    with progress_bar(0, f"reading {', '.join(files)}"):
-        known = read_state(read_bytes(file) for file in files)
-    if not known.objects:
-        raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
-    print_skipped(known.skipped, flags.verbose)
+    known = read_dumps(files, [], flags.verbose)
     configured = configure(rules or rules_of_dump(known.server_version))
     if known.config is not None and not given:
         configured = with_exported_config(configured, known.config, files[0])
@@ -108,7 +99,7 @@ def _live(
     from podium.cli.in_charge import in_charge_at
     from podium.cli.live_cluster import ask_cluster, cluster_access
     from podium.whatif.quotas import LIMIT_RANGES, QUOTAS
-    from podium.whatif.sources import KnownState
+    from podium.whatif.sources import live_state
 
     access = cluster_access(flags.kubeconfig or kubeconfig or None, flags.context)
     configured = configure(rules or rules_at(access))
@@ -124,7 +115,7 @@ def _live(
         access, configured.settings, registry, lambda _objects: None, asides.append, (QUOTAS, LIMIT_RANGES)
     )
     missing = [each.partition(LEFT_OUT)[0] for each in asides if LEFT_OUT in each]
-    return AskedState(KnownState("live", list(objects), missing=missing), configured, "the cluster", load, asides)
+    return AskedState(live_state(objects, missing), configured, "the cluster", load, asides)
 
 
 def read_questions(files: Sequence[str] | None) -> "Given":

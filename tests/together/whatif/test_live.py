@@ -55,4 +55,6 @@ def test_a_quota_of_a_live_namespace_is_named(empty_control_plane: ControlPlane,
     ran = podium("whatif", "-f", given, "--kubeconfig", str(plane.kubeconfig_path), "-o", "json")
     (judged,) = json.loads(ran.out)["answer"]["pods"]
     assert (ran.code, judged["verdict"]) == (1, "quota")
+    version = int(json.loads(ran.out)["state"]["resourceVersion"])
+    assert version >= int(plane.client.get("Node", "n1")["metadata"]["resourceVersion"])
     assert judged["after"]["message"].startswith("exceeded quota: small, requested: requests.cpu=2,")
