@@ -6,6 +6,7 @@ app as a label, a twentieth of the apps spread over zones, and nodes differ in s
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import time
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from podium.cli.state_source import RARELY
 from podium.config import default_config
 from podium.kube.admission import as_admitted
 from podium.plugins import load_registry
@@ -73,6 +75,7 @@ def measure_questions(nodes: int, pods: int, replicas: int, tell: Callable[[str]
         seconds, cpu_s = time.perf_counter() - began, time.process_time() - cpu
         costs.append(QuestionCost(question, round(seconds, 3), round(cpu_s, 3), budget, answer[0]))
 
+    gc.set_threshold(*RARELY)
     data = dump(nodes, pods)
     with measured(f"reading {len(data) / 1e6:.0f} MB", round(15.0 * len(data) / 300e6, 2)) as answer:
         known = read_state([(data, "dump.json")])
