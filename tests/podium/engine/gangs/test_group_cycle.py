@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from podium.config.feature_gates import Gate
-from podium.framework import Cycle, Plugin, Status
+from podium.framework import Cycle, Plugin, QueuedPod, Status
+from podium.framework.queued import QueuedGroup
 from tests.podium.framework.runtimes import answering
 from tools.kit.builders import make_node, make_pod
 from tools.kit.pod_group_worlds import PREEMPTION, PodGroupWorld, group_member, group_members, pod_group
@@ -205,6 +206,26 @@ def test_members_are_tried_by_attempts_and_then_by_age() -> None:
     assert tried == ["b", "a", "b", "a", "fresh"]
 
 
+def test_a_member_that_was_tried_more_often_goes_first_however_late_it_came_back() -> None:
+    fresh, back = QueuedPod(group_member("fresh"), 1.0, 1), QueuedPod(group_member("back"), 2.0, 2)
+    back.attempts = 1
+    group = QueuedGroup(pod_group(), fresh)
+    group.add(back)
+    assert group.members == [back, fresh]
+
+
+def test_what_is_left_of_a_scheduled_group_keeps_its_place_in_the_queue() -> None:
+    world = world_of(nodes=[node(cpu=1)])
+    world.add(pod_group(minimum=1), *group_members(2))
+    world.clock.advance(1)
+    world.add(make_pod("later"))
+    world.try_next()
+    world.clock.advance(1)
+    popped = world.queue.pop()
+    assert popped is not None
+    assert popped.pod.name == "g-1", "it came before the pod that waits"
+
+
 @pytest.mark.parametrize(("members", "longest"), [(1, 10), (4, 20), (9, 30)])
 def test_the_longest_backoff_grows_with_the_square_root_of_the_members(members: int, longest: int) -> None:
     world = world_of(nodes=[node(cpu=1)])
@@ -396,12 +417,20 @@ def test_a_group_that_is_disrupted_whole_goes_whole(preemptor: str) -> None:
     assert sorted(world.evicted) == ["old-1", "old-2"]
 
 
-def test_a_single_pod_spares_groups_and_counts_their_priority() -> None:
-    world = world_of(nodes=[node("n1", 3)])
+def test_a_single_pod_spares_groups() -> None:
+    world = world_of(nodes=[node("n1", 2)])
     world.slow_evictions = True
-    world.add(pod_group("kept", minimum=1, priority=9), pod_group("old", minimum=1, disruptionMode={"single": {}}))
-    world.add(group_member("kept-0", "kept", node="n1"), group_member("old-0", "old", node="n1"))
-    world.add(make_pod("alone", node="n1", requests={"cpu": 1}))
+    world.add(pod_group("old", minimum=1, disruptionMode={"single": {}}), group_member("old-0", "old", node="n1"))
+    world.add(make_pod("alone", node="n1", requests={"cpu": 1}), make_pod("one", requests={"cpu": 1}, priority=5))
+    world.try_next()
+    assert world.evicted == ["alone"]
+
+
+@pytest.mark.parametrize(("group_priority", "evicted"), [(9, []), (4, ["old-0"])])
+def test_as_a_victim_a_member_has_the_priority_of_its_group(group_priority: int, evicted: list[str]) -> None:
+    world = world_of(nodes=[node("n1", 1)])
+    world.slow_evictions = True
+    world.add(pod_group("old", minimum=1, priority=group_priority), group_member("old-0", "old", node="n1"))
     world.add(make_pod("one", requests={"cpu": 1}, priority=5))
     world.try_next()
-    assert world.evicted == ["alone"], "the least important is a pod by itself; the pod of priority 9 is no victim"
+    assert world.evicted == evicted
