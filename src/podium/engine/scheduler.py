@@ -25,6 +25,7 @@ from podium.engine.intake import Intake, on_node
 from podium.engine.queue.queue_sort import unfailing
 from podium.engine.queue.queueing_hints import build_hints
 from podium.engine.queue.scheduling_queue import SchedulingQueue
+from podium.engine.queue.sub_queues import QueuePlugins, QueueSettings
 from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, Nomination, VerdictError, refused_by_one
@@ -119,21 +120,25 @@ class Scheduler:
             sorter,
             clock,
             self.nominator,
-            pre_enqueue={name: runtime.run_pre_enqueue for name, runtime in self.profiles.items()},
-            hints={
-                name: build_hints(runtime.plugins.values(), config.rules, extenders=asks_extenders)
-                for name, runtime in self.profiles.items()
-            },
-            initial_backoff=config.pod_initial_backoff_seconds,
-            max_backoff=config.pod_max_backoff_seconds,
-            max_in_unschedulable=config.pod_max_in_unschedulable_seconds,
+            QueuePlugins(
+                pre_enqueue={name: runtime.run_pre_enqueue for name, runtime in self.profiles.items()},
+                hints={
+                    name: build_hints(runtime.plugins.values(), config.rules, extenders=asks_extenders)
+                    for name, runtime in self.profiles.items()
+                },
+                on_failure=on_failure,
+                report=report,
+            ),
+            QueueSettings(
+                initial_backoff=config.pod_initial_backoff_seconds,
+                max_backoff=config.pod_max_backoff_seconds,
+                max_in_unschedulable=config.pod_max_in_unschedulable_seconds,
+                members_back_off=pod_groups and not queued_groups,
+                nominates_gated=config.rules.gated_nominations_count,
+                names_own_changes=config.rules.own_changes_have_a_name,
+            ),
             timer=timer,
-            on_failure=on_failure,
-            report=report,
-            pod_groups=pod_groups and not queued_groups,
             queued_groups=self.cluster.objects.pod_groups if queued_groups else None,
-            nominates_gated=config.rules.gated_nominations_count,
-            names_own_changes=config.rules.own_changes_have_a_name,
         )
         self.intake = Intake(self, timer, config.gates)
 

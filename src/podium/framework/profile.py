@@ -50,6 +50,7 @@ from podium.framework.diagnosis import (
     Refusals,
     Verdict,
     no_node_left,
+    outcome_code,
     refusal_of,
 )
 from podium.framework.gang import GangPlugin
@@ -72,21 +73,13 @@ from podium.framework.protocols import (
     PlacementGeneratePlugin,
     PlacementScorePlugin,
 )
-from podium.framework.status import NO_WAITS, SKIP, SUCCESS, Code, PluginError, Status, Wait, Waits, code_of
+from podium.framework.status import NO_WAITS, SKIP, Code, PluginError, Status, Wait, Waits, code_of, permit_code
 from podium.framework.timer import Step, timed, timed_decision
 from podium.kube import Pod
 
 _ONE = np.ones(1, dtype=np.bool_)
 _UNSEEN = frozenset({Step.PRE_ENQUEUE, Step.UNRESERVE, Step.POST_BIND})
 """Steps whose errors no event of the pod shows."""
-
-
-def _status_code(outcome: PreFilterOutcome | PostFilterResult) -> Code:
-    return code_of(outcome.status)
-
-
-def _permit_code(answer: Status | Waits) -> Code:
-    return answer.code if isinstance(answer, Status) else Code.WAIT if answer else SUCCESS
 
 
 class ProfileRuntime:
@@ -186,7 +179,7 @@ class ProfileRuntime:
 
     # Filtering
 
-    @timed_decision(Step.PRE_FILTER, _status_code)
+    @timed_decision(Step.PRE_FILTER, outcome_code)
     def run_pre_filter(self, cycle: Cycle) -> PreFilterOutcome:
         """Which nodes are left at all, and what plugins note about the pod."""
         return self.run_pre_filter_untimed(cycle)
@@ -343,7 +336,7 @@ class ProfileRuntime:
         if status is not None:
             raise PluginError(f"{running(step, plugin.name)}: {status.message}")
 
-    @timed(Step.POST_FILTER, _status_code)
+    @timed(Step.POST_FILTER, outcome_code)
     def run_post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         """Try to make room. The first success ends it; refusals are collected into one message."""
         nomination = None
@@ -476,7 +469,7 @@ class ProfileRuntime:
             except Exception as error:  # whatever the plugin raises
                 self.failed(Step.UNRESERVE, name, error, cycle.pod, node_name)
 
-    @timed(Step.PERMIT, _permit_code)
+    @timed(Step.PERMIT, permit_code)
     def run_permit(self, cycle: Cycle, node_name: str) -> Status | Waits:
         """A rejection, or how long each plugin wants the pod held (empty: not at all)."""
         if not self.permits:

@@ -12,17 +12,16 @@ be of use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 from podium.cluster.objects import Store
-from podium.config.resolved import POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION
 from podium.engine.changes import pod_events
 from podium.engine.queue.group_entities import ATTEMPT_FAILED, INCOMPLETE, PENDING, GroupEntities
 from podium.engine.queue.heap import Sorter
 from podium.engine.queue.in_flight import InFlight
-from podium.engine.queue.queueing_hints import Hints, HintsByProfile, Listeners, Strategy
+from podium.engine.queue.queueing_hints import Hints, Listeners, Strategy
 from podium.engine.queue.sub_queues import (
     ACTIVE,
     BACKOFF,
@@ -31,14 +30,14 @@ from podium.engine.queue.sub_queues import (
     POD_ADD,
     UNSCHEDULABLE,
     OnMove,
-    PreEnqueue,
+    QueuePlugins,
+    QueueSettings,
     SubQueues,
 )
 from podium.engine.queue.unschedulable_pods import UnschedulableFlush, WakeTimes, last_tried
 from podium.framework.clock import Clock
 from podium.framework.events import FORCE_ACTIVATE, PLUGIN_TIMER, UNSCHEDULABLE_TIMEOUT, Event, Interest, Resource
 from podium.framework.nominator import Nominator
-from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.queued import QueuedGroup, QueuedPod
 from podium.framework.status import Status
 from podium.framework.timer import UNTIMED, Timer
@@ -62,46 +61,24 @@ class SchedulingQueue:
         sorter: Sorter,
         clock: Clock,
         nominator: Nominator,
-        *,
-        pre_enqueue: Mapping[str, PreEnqueue] | None = None,
-        hints: HintsByProfile | None = None,
-        initial_backoff: float = 1.0,
-        max_backoff: float = 10.0,
-        max_in_unschedulable: float = POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION,
+        plugins: QueuePlugins,
+        settings: QueueSettings,
         timer: Timer = UNTIMED,
-        on_failure: OnPluginFailure = ignore_failure,
-        report: Callable[[str], None] = lambda _message: None,
-        pod_groups: bool = False,
         queued_groups: Store[PodGroup] | None = None,
-        nominates_gated: bool = True,
-        names_own_changes: bool = True,
     ) -> None:
-        """`pre_enqueue` and `hints` go by profile; `report` hears what goes wrong in a plugin. With `pod_groups`, a
-        member of a PodGroup that failed always backs off, whatever happened meanwhile. With `queued_groups`, the known
-        PodGroups, each group is one entity. With `nominates_gated`, the nominated node of a gated pod is reserved for
-        it."""
-        self._nominates_gated = nominates_gated
-        self._own = Resource.TARGET_POD if names_own_changes else Resource.UNSCHEDULABLE_POD
-        self._pod_add, self._pod_update = (POD_ADD, POD_ADD) if names_own_changes else (OLD_POD_ADD, OLD_POD_UPDATE)
-        self._pod_groups = pod_groups
+        """With `queued_groups`, the known PodGroups, each group is one entity."""
+        named = settings.names_own_changes
+        self._nominates_gated = settings.nominates_gated
+        self._own = Resource.TARGET_POD if named else Resource.UNSCHEDULABLE_POD
+        self._pod_add, self._pod_update = (POD_ADD, POD_ADD) if named else (OLD_POD_ADD, OLD_POD_UPDATE)
+        self._pod_groups = settings.members_back_off
         self._clock = clock
         self._nominator = nominator
-        self._hints = Hints(hints or {}, timer, on_failure)
-        self._queues = SubQueues(
-            sorter,
-            clock,
-            nominator,
-            pre_enqueue or {},
-            self._hints.concerns,
-            initial_backoff=initial_backoff,
-            max_backoff=max_backoff,
-            timer=timer,
-            report=report,
-            pod_groups=pod_groups,
-        )
+        self._hints = Hints(plugins.hints, timer, plugins.on_failure)
+        self._queues = SubQueues(sorter, clock, nominator, plugins, self._hints.concerns, settings, timer)
         self._groups = None if queued_groups is None else GroupEntities(self._queues, queued_groups, self._pod_add)
         self._sequence = 0
-        self._flush = UnschedulableFlush(clock.now(), max_in_unschedulable)
+        self._flush = UnschedulableFlush(clock.now(), settings.max_in_unschedulable)
         self._wake_times = WakeTimes()
         self.in_flight = InFlight()
         self.cycles = 0

@@ -7,15 +7,17 @@ plugins; a pod that one of them holds back is parked with the unschedulable ones
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from podium.config.resolved import POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION
 from podium.engine.queue.backoff_queue import BackoffQueue
 from podium.engine.queue.heap import Sorter, pod_heap
-from podium.engine.queue.queueing_hints import Strategy
+from podium.engine.queue.queueing_hints import HintsByProfile, Strategy
 from podium.engine.queue.unschedulable_pods import UnschedulablePods
 from podium.framework.clock import Clock
 from podium.framework.events import Action, Concerns, Event, Resource
 from podium.framework.nominator import Nominator
+from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.queued import QueuedGroup, QueuedPod
 from podium.framework.status import PluginError, Status
 from podium.framework.timer import Timer
@@ -40,6 +42,28 @@ OnMove = Callable[[QueuedPod, str, str, Any], None]
 """Called with a pod that entered a queue, the queue, the event, and the object of the event where there is one."""
 
 
+class QueueSettings(NamedTuple):
+    """How long pods wait, in seconds, and what differs between Kubernetes versions."""
+
+    initial_backoff: float = 1.0
+    max_backoff: float = 10.0
+    max_in_unschedulable: float = POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION
+    members_back_off: bool = False
+    """A member of a PodGroup that failed always backs off, whatever happened meanwhile."""
+    nominates_gated: bool = True
+    """The nominated node of a gated pod is reserved for it."""
+    names_own_changes: bool = True
+
+
+class QueuePlugins(NamedTuple):
+    """What plugins do in the queue, by profile, and who hears what goes wrong in one."""
+
+    pre_enqueue: Mapping[str, PreEnqueue]
+    hints: HintsByProfile
+    on_failure: OnPluginFailure = ignore_failure
+    report: Callable[[str], None] = lambda _message: None
+
+
 class SubQueues:
     """The active, the backoff and the unschedulable pods, and the ways between them."""
 
@@ -48,26 +72,24 @@ class SubQueues:
         sorter: Sorter,
         clock: Clock,
         nominator: Nominator,
-        pre_enqueue: Mapping[str, PreEnqueue],
+        plugins: QueuePlugins,
         concerns: Mapping[str, Concerns],
-        *,
-        initial_backoff: float,
-        max_backoff: float,
+        settings: QueueSettings,
         timer: Timer,
-        report: Callable[[str], None],
-        pod_groups: bool = False,
     ) -> None:
         self._clock = clock
         self._nominator = nominator
-        self._pre_enqueue = pre_enqueue
+        self._pre_enqueue = plugins.pre_enqueue
         self._count, self._count_stay = timer.entered, timer.stayed
-        self._report = report
+        self._report = plugins.report
         self.on_move: OnMove | None = None
         self.cause: Any = None
         """The object of the event that is being handled."""
         self._pods: dict[str, QueuedPod] = {}
         self.active = pod_heap(sorter)
-        self.backoff = BackoffQueue(sorter, clock, initial_backoff, max_backoff, pod_groups=pod_groups)
+        self.backoff = BackoffQueue(
+            sorter, clock, settings.initial_backoff, settings.max_backoff, pod_groups=settings.members_back_off
+        )
         self.unschedulable = UnschedulablePods(concerns)
 
     def get(self, key: str) -> QueuedPod | None:
