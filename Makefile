@@ -15,6 +15,9 @@ TESTS ?=
 # The minor of the real components, 1.35 to 1.37; without it the one that tests run on.
 KUBERNETES ?=
 export KUBERNETES
+# Hundreds of processes start: without compiled files each would compile all that it imports, for a second.
+unexport PYTHONDONTWRITEBYTECODE
+
 # In continuous integration: what becomes of tests that fail (see tools/kit/second_try.py).
 SECOND_TRY ?=
 

@@ -19,10 +19,13 @@ class BuildWithCommit(build_py):
     """Copies the modules, and puts the commit and the examples beside them."""
 
     def run(self):
+        if not self.editable_mode:  # what an older build left would be packed, too
+            shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
         if not self.editable_mode:
             write_commit(Path(self.build_lib, "podium"))
-            shutil.copytree(HERE / "examples", Path(self.build_lib, "podium/examples"), dirs_exist_ok=True)
+            target = Path(self.build_lib, "podium/examples")
+            shutil.copytree(HERE / "examples", target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
 
 
 class SourcesWithCommit(sdist):

@@ -64,6 +64,10 @@ def commands(text: str) -> Iterator[Command]:
         yield Command(line, prints)
 
 
+PROGRESS = re.compile(r'^\{"units":.*"secondsLeft":.*\}\n', re.MULTILINE)
+"""What a command says of its progress every five seconds: no page has it, and a busy machine takes longer."""
+
+
 class Reader:
     """A reader who follows a page in a folder of their own."""
 
@@ -113,7 +117,7 @@ class Reader:
             text=True,
             check=False,
         )
-        return result.stdout
+        return PROGRESS.sub("", result.stdout)
 
 
 def matches(expected: str, printed: str) -> bool:

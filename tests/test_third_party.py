@@ -1,6 +1,6 @@
 """A plugin from another package: installed, found by its entry point, configured in YAML, and kept in check.
 
-Everything runs as it would for its author: pip installs the package, and `podium` starts as a process of its own.
+Everything runs as it would for its author: pip installs the package, and `podium` runs as a process of its own.
 """
 
 import json
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tools.kit.forked import forked
 
 PYPROJECT = """
 [build-system]
@@ -151,14 +153,7 @@ class Installed:
         subprocess.run([*pip, "--target", str(folder / "site"), str(source)], check=True)
 
     def podium(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "podium", *arguments],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder / "site")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return forked(*arguments, cwd=self.folder, env={**os.environ, "PYTHONPATH": str(self.folder / "site")})
 
     def explain(self, profile: str) -> "subprocess.CompletedProcess[str]":
         (self.folder / "scheduler.yaml").write_text(f"{HEADER}profiles: [{{{profile}}}]\n")

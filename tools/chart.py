@@ -24,10 +24,10 @@ from podium.extender.agents import choose as choose_agents
 from podium.framework.clock import SystemClock
 from podium.framework.plugin import Plugin
 from podium.kube.json_object import JsonObject
-from podium.manifests import controller, extender, run
+from podium.manifests import controller, extender
+from podium.manifests import scheduler as run
 from podium.manifests.objects import to_yaml
-from podium.manifests.plugin_rights import WRITES, writes_of
-from podium.manifests.rights import Rights, rule
+from podium.manifests.rights import WRITES, Rights, rule, writes_of
 from podium.plugins import load_registry
 from podium_plugins.annotate import deployment as annotate
 

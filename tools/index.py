@@ -7,7 +7,7 @@ python -m tools.index --check    # exit code 1 if it is not up to date
 from __future__ import annotations
 
 import argparse
-import subprocess
+import json
 import sys
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ ORDER: Final = ("podium_cluster", "podium", "podium_dashboard", "podium_plugins"
 """In which commands of one heading are listed."""
 INDEX: Final = Path(__file__).parents[1] / "src/podium/index.py"
 ABOUT: Final = '"""Lists what our packages bring. Written by `python -m tools.index` from their records; not edited."""'
+IMPORTS: Final = "from podium.packages import CommandEntry, ListedPlugin, Package"
 
 
 def main() -> int:
@@ -35,12 +36,26 @@ def main() -> int:
 
 
 def index() -> str:
-    """The text of the module, as ruff formats it."""
-    records = ",\n".join(repr(_with_summaries(load(f"{name}.package:PACKAGE"))) for name in ORDER)
-    imports = "from podium.packages import CommandEntry, ListedPlugin, Package"
-    text = f"{ABOUT}\n\n{imports}\n\nPACKAGES: tuple[Package, ...] = (\n{records},\n)\n"
-    ruff = [str(Path(sys.executable).with_name("ruff")), "format", "--stdin-filename", INDEX.name, "-"]
-    return subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
+    """The text of the module: a line for each entry, so that a change of one is a change of one line."""
+    lines = [ABOUT, "# fmt: off", "", IMPORTS, "", "PACKAGES: tuple[Package, ...] = ("]
+    for name in ORDER:
+        lines.append("    Package(")
+        for field, value in _with_summaries(load(f"{name}.package:PACKAGE"))._asdict().items():
+            if isinstance(value, tuple) and value:
+                lines += [f"        {field}=(", *(f"            {_written(each)}," for each in value), "        ),"]
+            else:
+                lines.append(f"        {field}={_written(value)},")
+        lines.append("    ),")
+    return "\n".join([*lines, ")", ""])
+
+
+def _written(value: object) -> str:
+    """As `repr`, with the quotes of our style; entries without the names of their fields."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return f"{type(value).__name__}({', '.join(map(_written, value))})"
+    return repr(value)
 
 
 def _with_summaries(package: Package) -> Package:

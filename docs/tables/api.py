@@ -56,7 +56,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "podium": ("Handle", "Clock", "WaitingPod", "Nominator", "ObjectProblems", "custom_reference"),
         "podium.framework": ("Writer",),
         "podium.framework.waiting": ("WaitingPods",),
-        "podium.framework.experience": ("learn", "ConfigMapName", "Learner", "PodOutcome", "GivenExperience"),
+        "podium.framework.pod_outcomes": ("learn", "ConfigMapName", "Learner", "PodOutcome", "GivenOutcomes"),
     },
     "The state of the cluster": {
         "podium.cluster": (
@@ -271,7 +271,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 """What is described, where it is imported from. `Resource` and `Action` have a table of their own."""
 
 
-MADE: Final = ("Plugin", "Verdict", "GenerationCounter", "GivenLoad", "GivenExperience", "PlacedPod", "TrialCluster")
+MADE: Final = ("Plugin", "Verdict", "GenerationCounter", "GivenLoad", "GivenOutcomes", "PlacedPod", "TrialCluster")
 """The classes that plugins and their tests make themselves; the others are given to them."""
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from docs.tables.fields import Field, fields_of
 from docs.tables.markdown import code, plain, table, value
 from podium import packages
-from podium.cli.catalog import CatalogEntry, catalog
-from podium.cli.plugin_groups import GROUPS
+from podium.cli.catalog import GROUPS, CatalogEntry, catalog
 from podium.framework import Plugin
 from podium.plugins import load_registry
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubecel import literals
+from kubecel import tokens as literals
 from kubecel.expression import (
     Broken,
     Call,
@@ -22,13 +22,12 @@ from kubecel.expression import (
     Node,
     Select,
 )
-from kubecel.literals import LiteralError
+from kubecel.limits import is_nearly_used, on_fresh_stack
 from kubecel.macros import MacroError, expand
 from kubecel.source import MISSING, NOWHERE, SourceText
-from kubecel.stack import is_nearly_used, on_fresh_stack
+from kubecel.strconv import words
 from kubecel.syntax import MOST_NESTED, Tree, parse
-from kubecel.tokens import Token
-from kubecel.words import words
+from kubecel.tokens import LiteralError, Token
 
 _COUNTED: Final = frozenset(words("expr relation calc member"))
 """The rules that count towards how deep an expression nests; of lists, calls and `&&` the parser limits the depth."""

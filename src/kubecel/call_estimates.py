@@ -8,11 +8,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from kubecel import types
-from kubecel.estimates import ANYTHING, MOST, ONE, CallEstimate, Span, fixed
 from kubecel.expression import Literal, Node
-from kubecel.metering import LIST_COST, PER_CHARACTER, PER_PATTERN_CHARACTER
+from kubecel.metering import (
+    ANYTHING,
+    LIST_COST,
+    MOST,
+    ONE,
+    PER_CHARACTER,
+    PER_PATTERN_CHARACTER,
+    CallEstimate,
+    Span,
+    fixed,
+)
+from kubecel.strconv import words
 from kubecel.types import CelType, TypeKind
-from kubecel.words import words
 
 _FIXED: Final = frozenset(
     words(

@@ -9,10 +9,10 @@ from typing import Final
 from kubecel import operations
 from kubecel.declarations import FUNCTIONS, RETIRED, Overload
 from kubecel.library import IMPLEMENTATIONS
-from kubecel.library.patterns import matches
+from kubecel.library.strings import matches
+from kubecel.strconv import words
 from kubecel.types import CelType, TypeKind
 from kubecel.values import CelError, MapValue, QuantityValue, no_overload, type_name
-from kubecel.words import words
 
 CONVERSIONS: Final = frozenset(words("bool bytes double duration dyn int string timestamp type uint"))
 _UNGUARDED: Final = frozenset({"contains", "startsWith", "endsWith", "flatten"})

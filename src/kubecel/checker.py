@@ -23,8 +23,8 @@ from kubecel.expression import (
     Select,
     qualified_name,
 )
+from kubecel.limits import is_nearly_used, on_fresh_stack
 from kubecel.source import SourceText
-from kubecel.stack import is_nearly_used, on_fresh_stack
 from kubecel.types import Bindings, CelType, TypeKind
 from kubecel.values import Uint
 

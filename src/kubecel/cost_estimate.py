@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from kubecel.call_estimates import CallEstimator, Operand, SizeOfPath, standard_estimate
 from kubecel.checker import Checked
-from kubecel.estimates import ANYTHING, FREE, MOST, ONE, CallEstimate, EntrySizes, Span, fixed
 from kubecel.expression import (
     ACCUMULATOR,
     Call,
@@ -24,8 +23,20 @@ from kubecel.expression import (
     Node,
     Select,
 )
-from kubecel.metering import LIST_COST, MAP_COST, MESSAGE_COST
-from kubecel.stack import is_nearly_used, on_fresh_stack
+from kubecel.limits import is_nearly_used, on_fresh_stack
+from kubecel.metering import (
+    ANYTHING,
+    FREE,
+    LIST_COST,
+    MAP_COST,
+    MESSAGE_COST,
+    MOST,
+    ONE,
+    CallEstimate,
+    EntrySizes,
+    Span,
+    fixed,
+)
 from kubecel.types import CelType, TypeKind
 
 

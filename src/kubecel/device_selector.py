@@ -19,10 +19,9 @@ from kubecel.checker import Environment
 from kubecel.compilation import CompilationError, compile_expression
 from kubecel.cost_estimate import estimate_cost
 from kubecel.declarations import RETIRED, read_type
-from kubecel.estimates import Span
 from kubecel.evaluation import Program, ProgramError
 from kubecel.library.versions import read_version
-from kubecel.metering import INTERRUPTED, CancelledError, Meter
+from kubecel.metering import INTERRUPTED, CancelledError, Meter, Span
 from kubecel.values import CelError, MapValue, QuantityValue, SemverValue, type_name
 
 MAX_COST: Final = 1_000_000

@@ -31,10 +31,10 @@ from kubecel.expression import (
 )
 from kubecel.folding import Fetch, bind, fold
 from kubecel.library.amounts import is_quantity, read_quantity
+from kubecel.limits import is_nearly_used, on_fresh_stack
 from kubecel.metering import LIST_COST, MAP_COST, MESSAGE_COST, CancelledError, Meter, call_cost
 from kubecel.operations import at_key, optional_at_key, present_at_key
 from kubecel.re2 import PatternError, compile_pattern
-from kubecel.stack import is_nearly_used, on_fresh_stack
 from kubecel.types import TypeKind
 from kubecel.values import CelError, MapValue, Optional, Uint, no_overload
 

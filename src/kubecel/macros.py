@@ -27,7 +27,7 @@ from kubecel.expression import (
     Select,
     children,
 )
-from kubecel.stack import is_nearly_used, on_fresh_stack
+from kubecel.limits import is_nearly_used, on_fresh_stack
 
 _OLD_ACCUMULATOR: Final = "__result__"
 _SORT_INPUT: Final = "@__sortBy_input__"

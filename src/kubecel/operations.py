@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from kubecel.stack import is_nearly_used, on_fresh_stack
+from kubecel.limits import is_nearly_used, on_fresh_stack
 from kubecel.strconv import go_float
 from kubecel.structured_values import Structured, StructuredList, structured_equal
 from kubecel.types import CelType

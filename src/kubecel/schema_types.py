@@ -4,18 +4,21 @@ Objects become types of their own, with the fields that have an identifier; list
 can have in one request, strings the most bytes. Estimates of what a rule costs come from these. What the schema says
 nothing about (preserved unknown fields) has no type and cannot be read. At the root of a resource there are always
 apiVersion, kind, metadata.name and metadata.generateName.
+
+Also turns the names of fields into identifiers of CEL and back: `app-name` is `app__dash__name` in a rule.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kubecel import types
 from kubecel.checker import Environment
-from kubecel.estimates import Span
-from kubecel.field_names import RESERVED, escaped
+from kubecel.metering import Span
+from kubecel.strconv import words
 from kubecel.types import CelType
 
 Schema = Mapping[str, Any]
@@ -39,6 +42,17 @@ _TIMES: Final = {
 }
 """The type of strings with a format, and the least and the most bytes of one."""
 _SCALARS: Final = {"boolean": (types.BOOL, 4), "number": (types.DOUBLE, 1), "integer": (types.INT, 1)}
+RESERVED: Final = frozenset(
+    words(
+        "true false null in as break const continue else for function if import let loop package namespace return var "
+        "void while"
+    )
+)
+_WRITTEN: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_READ: Final = {written.strip("_"): name for name, written in _WRITTEN.items()}
+_NAME: Final = re.compile(r"[a-zA-Z_./-][a-zA-Z0-9_./-]*")
+_REPLACED: Final = re.compile(r"__|[./-]")
+_SEQUENCE: Final = re.compile(r"__[^_]+__")
 
 
 @dataclass(frozen=True)
@@ -177,3 +191,34 @@ def sizes_of(declared: DeclaredType, path: tuple[str, ...]) -> Span | None:
     """How large the value at a path from `self` or `oldSelf` can be; None where nothing is known."""
     found = declared.at(path[1:])
     return None if found is None else Span(0, found.most)
+
+
+def escaped(name: str) -> str | None:
+    """The identifier that a rule reads a field by; None where there is none.
+
+    >>> escaped("app.kubernetes.io/name")
+    'app__dot__kubernetes__dot__io__slash__name'
+    """
+    if name in RESERVED:
+        return f"__{name}__"
+    if not _NAME.fullmatch(name):
+        return None
+    return _REPLACED.sub(lambda found: _WRITTEN[found[0]], name)
+
+
+def unescaped(identifier: str) -> str | None:
+    """The name of the field that a rule reads by an identifier; None for a sequence that stands for nothing."""
+    if "__" not in identifier:
+        return identifier
+    wrong = False
+
+    def replaced(found: re.Match[str]) -> str:
+        nonlocal wrong
+        contents = found[0][2:-2]
+        if contents in _READ:
+            return _READ[contents]
+        wrong = wrong or contents not in RESERVED or found[0] != identifier
+        return contents
+
+    name = _SEQUENCE.sub(replaced, identifier)
+    return None if wrong else name

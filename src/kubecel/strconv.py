@@ -94,3 +94,8 @@ def parse_int64(text: str) -> int | None:
     sign, digits = match.groups()
     number = MOST if len(digits) > _DIGITS else min(int(digits or "0"), MOST)
     return -number if sign == "-" else number
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, in order."""
+    return tuple(text.split())

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from kubecel.conversions import to_duration, to_timestamp
-from kubecel.field_names import escaped, unescaped
+from kubecel.limits import look_at_the_time
 from kubecel.metering import TOO_COSTLY, CancelledError
-from kubecel.schema_types import Schema, with_object_fields
-from kubecel.time_limit import look_at_the_time
+from kubecel.schema_types import Schema, escaped, unescaped, with_object_fields
 from kubecel.values import MISSING, CelError, MapValue, no_overload
 
 _GO_TYPES = {bool: "bool", int: "int64", float: "float64", str: "string", dict: "map[string]interface {}"}

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Final
 from weakref import WeakValueDictionary
 
-from kubecel.stack import is_nearly_used, on_fresh_stack
+from kubecel.limits import is_nearly_used, on_fresh_stack
 
 
 class TypeKind(Enum):

@@ -68,7 +68,6 @@ if TYPE_CHECKING:
         Write,
         truncated_divide,
     )
-    from podium.framework.annotated import read_decimal, read_whole
     from podium.framework.environment import filled
     from podium.framework.events import Hint
     from podium.framework.gang import Gang, GangCount, GangState
@@ -76,11 +75,11 @@ if TYPE_CHECKING:
     from podium.framework.nominator import Nominator
     from podium.framework.object_problems import ObjectProblems, custom_reference
     from podium.framework.plugin_extras import LabelValues, MetricKind, PageAnswer, PluginMetric, PluginPage
-    from podium.framework.row_numbers import RowNumbers
+    from podium.framework.row_numbers import RowNumbers, read_decimal, read_whole
     from podium.framework.waiting import WaitingPod
     from podium.kube import DecodeError, Node, Pod, decode_documents
+    from podium.load.scaling import as_score, as_scores, rounded
     from podium.placement.resource_usage import DEFAULT_RESOURCES, ResourceSpec
-    from podium.placement.rounding import as_score, as_scores, rounded
     from podium.plugins import PluginLoadError, load_registry
 
 _HOME = {
@@ -134,10 +133,6 @@ _HOME = {
         "Write",
         "truncated_divide",
     ),
-    "podium.framework.annotated": (
-        "read_decimal",
-        "read_whole",
-    ),
     "podium.framework.environment": ("filled",),
     "podium.framework.events": ("Hint",),
     "podium.framework.gang": (
@@ -151,13 +146,17 @@ _HOME = {
         "ObjectProblems",
         "custom_reference",
     ),
-    "podium.framework.row_numbers": ("RowNumbers",),
     "podium.framework.plugin_extras": (
         "LabelValues",
         "MetricKind",
         "PageAnswer",
         "PluginMetric",
         "PluginPage",
+    ),
+    "podium.framework.row_numbers": (
+        "RowNumbers",
+        "read_decimal",
+        "read_whole",
     ),
     "podium.framework.waiting": ("WaitingPod",),
     "podium.kube": (
@@ -170,7 +169,7 @@ _HOME = {
         "DEFAULT_RESOURCES",
         "ResourceSpec",
     ),
-    "podium.placement.rounding": (
+    "podium.load.scaling": (
         "as_score",
         "as_scores",
         "rounded",

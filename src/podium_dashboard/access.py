@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
-from typing import Final
+from typing import Final, NamedTuple
 
 from aiohttp import web
 
 from podium.client import ClientError
 from podium.run.dashboard import PATH
-from podium.serving.endpoints.access import (
+from podium.serving.endpoint_access import (
     ANONYMOUS,
     MASTERS,
     AccessQuestion,
@@ -28,7 +28,30 @@ from podium.serving.endpoints.access import (
     UnauthenticatedError,
     UserInfo,
 )
-from podium_dashboard.viewer import EVERYBODY, Viewer
+
+
+class Viewer(NamedTuple):
+    """Who looks at a dashboard."""
+
+    name: str = ""
+    namespaces: frozenset[str] | None = None
+    """Those that it sees; None: all."""
+
+    @property
+    def everything(self) -> bool:
+        return self.namespaces is None
+
+    def sees(self, namespace: str) -> bool:
+        return self.namespaces is None or namespace in self.namespaces
+
+    def sees_key(self, key: str) -> bool:
+        """Whether it sees a pod, or another object of a namespace, by "namespace/name"."""
+        return self.namespaces is None or key.partition("/")[0] in self.namespaces
+
+
+EVERYBODY = Viewer()
+"""The viewer of a dashboard on loopback, which has no sign-in."""
+
 
 COOKIE: Final = "podium-dashboard"
 MOST_NAMESPACES: Final = 2_000

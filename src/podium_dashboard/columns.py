@@ -153,7 +153,9 @@ class ColumnReader:
                 MeasuredColumn(
                     query=str(each.series.query),
                     source=each.series.source.kind,
-                    values=[None if math.isnan(value) else value for value in each.readings.column(cluster)[chosen]],
+                    values=[
+                        None if math.isnan(value) else value for value in each.readings.column(cluster)[chosen].tolist()
+                    ],
                 )
                 for each in view.followed[:MOST_MEASURED]
             ],
@@ -177,7 +179,7 @@ def resource_names(cluster: Cluster) -> list[str]:
     found = list(ALWAYS_SHOWN)
     if (cluster.resources.allocatable_of("ephemeral-storage") > 0).any():
         found.append("ephemeral-storage")
-    return [*found, *sorted(cluster.resources.scarce_names)][:MOST_RESOURCES]
+    return [*found, *sorted(cluster.resources.scalar_names)][:MOST_RESOURCES]
 
 
 def flags_of(node: Node) -> int:

@@ -9,9 +9,19 @@ from typing import Final
 from prometheus_client.core import Metric
 
 from podium.config import to_dict
+from podium.config.resolved import Profile
 from podium.config.secrets import without_secrets
+from podium.kube.versions import Gates
 from podium.run.dashboard import SchedulerView
-from podium_dashboard.records import ConfigurationAnswer, DashboardState, PluginTime, TelemetryRow
+from podium_dashboard.records import (
+    ConfigurationAnswer,
+    DashboardState,
+    PluginPlace,
+    PluginTime,
+    PointPlugins,
+    ProfilePoints,
+    TelemetryRow,
+)
 
 PLUGIN_TIMES: Final = "scheduler_plugin_execution_duration_seconds"
 
@@ -23,6 +33,7 @@ def configuration_answer(state: DashboardState) -> Callable[[SchedulerView], Con
         return ConfigurationAnswer(
             state=state,
             configuration=without_secrets(to_dict(view.config)),
+            profiles=[_points(each, view.config.gates) for each in view.config.profiles],
             feature_gates=sorted(map(str, view.config.gates)),
             times=list(_times(view)),
             failures={" ".join(where): number for where, number in view.failures.items()},
@@ -30,6 +41,16 @@ def configuration_answer(state: DashboardState) -> Callable[[SchedulerView], Con
         )
 
     return take
+
+
+def _points(profile: Profile, gates: Gates) -> ProfilePoints:
+    return ProfilePoints(
+        name=profile.scheduler_name,
+        points=[
+            PointPlugins(point=point, plugins=[PluginPlace(name=name, weight=weight) for name, weight in found.items()])
+            for point, found in profile.running_plugins(gates).items()
+        ],
+    )
 
 
 def _times(view: SchedulerView) -> Iterator[PluginTime]:

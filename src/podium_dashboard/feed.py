@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -17,8 +18,9 @@ import numpy as np
 from podium import packages
 from podium.run.dashboard import DashboardSource, NoSchedulerError
 from podium.run.pod_history import HistoryEntry
-from podium.serving.events.event_object import micro_time
+from podium.serving.event_sender import micro_time
 from podium.serving.log import LOG
+from podium_dashboard.access import Viewer
 from podium_dashboard.columns import ChangedNodes, ColumnReader, NodeColumns, Reading, flags_of, label_columns
 from podium_dashboard.records import (
     DashboardState,
@@ -30,7 +32,6 @@ from podium_dashboard.records import (
     Tick,
 )
 from podium_dashboard.time_ring import PastPoint, TimeRing
-from podium_dashboard.viewer import Viewer
 
 PACE: Final = 0.2
 """Seconds between two looks while a viewer is connected."""
@@ -63,8 +64,9 @@ class Moment:
         return self._whole
 
     def _shown(self, viewer: Viewer) -> dict[str, object]:
-        shown = entries_for(self._entries, viewer)
-        return {"entries": shown[-MOST_ENTRIES:], "more": len(self._entries) - min(len(shown), MOST_ENTRIES)}
+        seen = (each for each in reversed(self._entries) if viewer.sees_key(each.pod))
+        newest = list(islice(seen, MOST_ENTRIES))[::-1]
+        return {"entries": entries_for(newest, viewer), "more": len(self._entries) - len(newest)}
 
 
 class Feed:

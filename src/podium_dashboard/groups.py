@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-from podium.engine.gangs.gang_counts import gang_counts
+from podium.engine.gangs.explain_gang import gang_counts
 from podium.kube.custom_object import POD_GROUP_LABEL
 from podium.run.dashboard import SchedulerView
+from podium_dashboard.access import Viewer
+from podium_dashboard.pods import waiting_pods
 from podium_dashboard.records import DashboardState, GangRow, GroupsAnswer, QuotaRow, WaitingPodRow
-from podium_dashboard.viewer import Viewer
-from podium_dashboard.waiting import waiting_pods
 
 QUOTAS: Final = "elasticquotas.scheduling.x-k8s.io"
 MOST_MEMBERS: Final = 20

@@ -9,8 +9,9 @@ from podium.cluster import PlacedPod
 from podium.kube import Node
 from podium.kube.requests import requested
 from podium.run.dashboard import SchedulerView
+from podium_dashboard.access import Viewer
 from podium_dashboard.columns import ALWAYS_SHOWN, is_ready
-from podium_dashboard.pods import timeline_of
+from podium_dashboard.pods import owner_of, timeline_of
 from podium_dashboard.records import (
     DashboardState,
     MeasuredValue,
@@ -19,8 +20,6 @@ from podium_dashboard.records import (
     NodePodRow,
     NodeResource,
 )
-from podium_dashboard.viewer import Viewer
-from podium_dashboard.waiting import owner_of
 
 
 def node_details(name: str, state: DashboardState, viewer: Viewer) -> Callable[[SchedulerView], NodeDetails | None]:

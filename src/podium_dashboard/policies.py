@@ -13,6 +13,7 @@ from podium.config.secrets import without_secrets
 from podium.framework.plugin import Plugin
 from podium.run.dashboard import SchedulerView
 from podium.run.shadow import MEANINGS
+from podium_dashboard.access import Viewer
 from podium_dashboard.records import (
     DashboardState,
     DifferencesAnswer,
@@ -21,7 +22,6 @@ from podium_dashboard.records import (
     PolicyRow,
     QosAnswer,
 )
-from podium_dashboard.viewer import Viewer
 
 LEARNING: Final = "Learning"
 """The group of plugins that learn, in the packages' records."""

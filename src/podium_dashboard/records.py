@@ -22,7 +22,7 @@ class DashboardState(ApiRecord, kw_only=True):
     """What an answer rests on."""
 
     source: str
-    """"podium up", "podium run" or "dump"."""
+    """"podium up", "podium run", "podium run --shadow" or "dump"."""
     at: str
     nodes: int
     pods: int
@@ -352,12 +352,34 @@ class PluginTime(ApiRecord, kw_only=True):
     p99_seconds: float | None
 
 
+class PluginPlace(ApiRecord, kw_only=True):
+    """A plugin at an extension point, with its weight where scores are weighted."""
+
+    name: str
+    weight: int | None
+
+
+class PointPlugins(ApiRecord, kw_only=True):
+    """The plugins of an extension point, in running order."""
+
+    point: str
+    plugins: list[PluginPlace]
+
+
+class ProfilePoints(ApiRecord, kw_only=True):
+    """A profile as `podium check` prints it."""
+
+    name: str
+    points: list[PointPlugins]
+
+
 class ConfigurationAnswer(ApiRecord, kw_only=True):
     """The configuration in force, as `/configz` shows it."""
 
     schema: str = "podium.dashboard.configuration/1"
     state: DashboardState
     configuration: dict[str, Any]
+    profiles: list[ProfilePoints]
     feature_gates: list[str]
     times: list[PluginTime]
     failures: dict[str, int]

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import msgspec
@@ -21,29 +22,27 @@ import msgspec
 from podium.engine.explain import UnknownProfileError
 from podium.kube import Pod
 from podium.run.dashboard import NoSchedulerError, SchedulerView
-from podium.serving.events.event_object import micro_time
-from podium_dashboard.access import RefusedError
+from podium.serving.event_sender import micro_time
+from podium_dashboard.access import RefusedError, Viewer
 from podium_dashboard.configuration import configuration_answer
-from podium_dashboard.explaining import Known, known_of, shown_to
+from podium_dashboard.explaining import Known, LastingCluster, known_of, shown_to
 from podium_dashboard.feed import Feed, entries_for
 from podium_dashboard.groups import groups_answer
-from podium_dashboard.lasting_cluster import LastingCluster
 from podium_dashboard.nodes import node_details
-from podium_dashboard.pods import pod_details
+from podium_dashboard.pods import SHOWN, groups_of, pod_details, waiting_pods
 from podium_dashboard.policies import differences_answer, policy_answer, qos_answer
 from podium_dashboard.questions import capacity_answer, read_question, whatif_answer
 from podium_dashboard.records import (
     DashboardState,
     ExplainAnswer,
+    NameMatch,
     PodEntry,
     QueueAnswer,
+    SearchAnswer,
     Snapshot,
     TimelineAnswer,
     TimelinePoint,
 )
-from podium_dashboard.search import search_answer
-from podium_dashboard.viewer import Viewer
-from podium_dashboard.waiting import SHOWN, groups_of, waiting_pods
 
 MOST_POINTS: Final = 1_200
 MOST_MARKS: Final = 500
@@ -248,3 +247,30 @@ def _found(value: T | None, sentence: str) -> T:
     if value is None:
         raise RefusedError(404, sentence)
     return value
+
+
+MOST: Final = 30
+LONGEST: Final = 253
+
+
+def search_answer(text: str, viewer: Viewer) -> Callable[[SchedulerView], SearchAnswer]:
+    """Looks for a text in names; pods that wait come first."""
+    wanted = text[:LONGEST].lower()
+
+    def take(view: SchedulerView) -> SearchAnswer:
+        return SearchAnswer(matches=list(islice(_matches(view, wanted, viewer), MOST)) if wanted else [])
+
+    return take
+
+
+def _matches(view: SchedulerView, wanted: str, viewer: Viewer) -> Iterator[NameMatch]:
+    cluster = view.engine.cluster
+    for pod in cluster.objects.pending_pods:
+        if wanted in pod.key.lower() and viewer.sees(pod.namespace):
+            yield NameMatch(kind="pod", name=pod.key, detail="waits")
+    for name in sorted(cluster.row_of):
+        if wanted in name.lower() and cluster.nodes[cluster.row_of[name]] is not None:
+            yield NameMatch(kind="node", name=name, detail="")
+    for placed in cluster.pods.values():
+        if wanted in placed.pod.key.lower() and viewer.sees(placed.pod.namespace):
+            yield NameMatch(kind="pod", name=placed.pod.key, detail=f"on {cluster.names[placed.row]}")

@@ -7,26 +7,31 @@
 
 It reads and never writes. A page of another site cannot read it or send it anything: Host, Origin and Sec-Fetch-Site
 are checked, but a link from another site opens the page.
+
+The stream has the events `tick` (what changed: records.Tick), `missed` (fetch the snapshot) and `problem` (the
+scheduler cannot be read; ticks go on when it can). Nothing queues up for a viewer that reads slowly: it gets the newest
+tick when it has read the one before, and `missed` before it where it skipped some.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Final
+import gzip
+import hashlib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Final, NamedTuple
 
 import msgspec
 from aiohttp import web
 
 from podium.run.dashboard import PATH, DashboardSource, NoSchedulerError
 from podium.serving.browser_guard import FORBIDDEN, BrowserGuard, accepts_type
-from podium_dashboard.access import RefusedError, ViewerAccess, cookie_with
+from podium_dashboard.access import RefusedError, Viewer, ViewerAccess, cookie_with
 from podium_dashboard.feed import Feed
 from podium_dashboard.records import NoAnswer
 from podium_dashboard.routes import ApiAnswers
-from podium_dashboard.static_files import INDEX, StaticFile, read_static_files
-from podium_dashboard.stream import send_ticks
-from podium_dashboard.viewer import Viewer
 
 API: Final = f"{PATH}/api/v1/"
 BODY_LIMIT: Final = 1 << 20
@@ -188,3 +193,82 @@ async def _body(request: web.BaseRequest) -> bytes:
 def _problem(status: int, sentence: str, *, login: bool = False) -> web.Response:
     body = msgspec.json.encode(NoAnswer(error=sentence, login=login))
     return web.Response(status=status, body=body, headers=_JSON)
+
+
+INDEX: Final = "index.html"
+_TYPES: Final = {
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "svg": "image/svg+xml",
+    "txt": "text/plain; charset=utf-8",
+}
+_FOR_EVER: Final = "public, max-age=31536000, immutable"
+
+
+class StaticFile(NamedTuple):
+    """A file of the page."""
+
+    content_type: str
+    body: bytes
+    packed: bytes
+    etag: str
+    caching: str
+
+
+def read_static_files() -> dict[str, StaticFile]:
+    """The files by path below the page's own; nothing where the page was not built.
+
+    Names hold a hash of what is in the file, so browsers keep them for ever; only `index.html` is asked for again.
+    """
+    found: dict[str, StaticFile] = {}
+    folders = [("", files("podium_dashboard") / "static")]
+    for prefix, folder in folders:
+        if not folder.is_dir():
+            continue
+        for each in sorted(folder.iterdir(), key=lambda entry: entry.name):
+            path = f"{prefix}{each.name}"
+            if each.is_dir():
+                folders.append((f"{path}/", each))
+            elif (content_type := _TYPES.get(path.rpartition(".")[2])) is not None:
+                found[path] = _read(content_type, each.read_bytes(), hashed=bool(prefix))
+    return found
+
+
+def _read(content_type: str, body: bytes, *, hashed: bool) -> StaticFile:
+    digest = hashlib.sha256(body).hexdigest()[:16]
+    packed = gzip.compress(body, 6, mtime=0)
+    return StaticFile(content_type, body, packed, f'"{digest}"', _FOR_EVER if hashed else "no-cache")
+
+
+STALL: Final = 60.0
+"""Seconds that a viewer may leave a tick unread."""
+_MISSED: Final = b"event: missed\ndata: {}\n\n"
+
+
+async def send_ticks(
+    feed: Feed, viewer: Viewer, request: web.BaseRequest, headers: Mapping[str, str]
+) -> web.StreamResponse:
+    """Send until the viewer leaves or stops reading."""
+    await feed.ready()
+    response = web.StreamResponse(headers=headers)
+    await response.prepare(request)
+    feed.viewers += 1
+    seen = feed.number
+    try:
+        while True:
+            moment = await feed.next_moment(seen)
+            if moment is None:
+                data = b"event: problem\ndata: " + msgspec.json.encode(NoAnswer(error=feed.problem)) + b"\n\n"
+            else:
+                missed = _MISSED if moment.number > seen + 1 else b""
+                seen = moment.number
+                data = missed + b"event: tick\ndata: " + moment.encoded(viewer) + b"\n\n"
+            async with asyncio.timeout(STALL):
+                await response.write(data)
+    except (ConnectionError, TimeoutError):
+        if request.transport is not None:
+            request.transport.abort()
+    finally:
+        feed.viewers -= 1
+    return response

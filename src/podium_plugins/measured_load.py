@@ -8,7 +8,7 @@ node is summed up, or the highest taken). The ends of its scale are given (`min`
 highest value of all nodes. A metric that is not exported counts nowhere, so the default list has more than most
 clusters have: pressure on cpu and memory, throttling, cache misses, network, disks.
 
-Queries are run in the background (see `framework.load`). A node of which nothing is known gets the median of the
+Queries are run in the background (see `load.readings`). A node of which nothing is known gets the median of the
 others; where nothing is known of any, all get the same.
 """
 

@@ -8,7 +8,7 @@
           better: lower
 
 The expression is asked for in the background, for all nodes at once. `better` says which way is good, `scale` how
-values become 0–100 (see `framework.scaling`), `missing` what a node gets that the answer does not name. While nothing
+values become 0–100 (see `load.scaling`), `missing` what a node gets that the answer does not name. While nothing
 is known of any node, all get the same, so that the other plugins decide.
 """
 

@@ -8,7 +8,7 @@ import random
 import re
 from collections.abc import Callable
 
-from kubecel.words import words
+from kubecel.strconv import words
 from tests.kubecel.nested import loop, nested
 
 TOKENS = (

@@ -69,7 +69,7 @@ def installed(wheel: Path, dependencies: Path, tmp_path_factory: pytest.TempPath
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False, symlinks=True)
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
-    install = [*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
+    install = [*pip, "install", "--quiet", "--no-compile", "--no-deps", "--no-index", str(wheel)]
     subprocess.run(install, check=True, env=clean_environment())
     packages = next((folder / "lib").glob("python*/site-packages"))
     (packages / "dependencies.pth").write_text(f"{dependencies}\n")

@@ -38,6 +38,9 @@ def test_the_wheel_has_types_samples_definitions_and_policies(wheel: Path) -> No
 def test_wheels_from_the_sdist_and_from_the_repository_are_the_same(
     repository: Path, sdist: Path, wheel: Path, tmp_path: Path
 ) -> None:
+    left = repository / "build" / "lib" / "podium" / "left_by_an_older_build.py"
+    left.parent.mkdir(parents=True)
+    left.touch()
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*command, "--wheel-dir", tmp_path, repository], check=True, env=clean_environment())
     direct = zipfile.ZipFile(next(tmp_path.glob("*.whl")))
@@ -60,6 +63,8 @@ def test_it_runs_without_the_checkout(repository: Path, installed: Path, tmp_pat
     assert re.fullmatch(rf"podium \S+ \({commit}\), decides as kube-scheduler v1\.36\.\d+\n", version)
     crds = _ran(tmp_path, installed, "podium", "crds", "-o", "name")
     assert (crds.returncode, "podgroups" in crds.stdout) == (0, True), crds.stderr
+    listed = _ran(tmp_path, installed, "podium", "examples", "-o", "json")  # pip has compiled those in Python
+    assert (listed.returncode, ".pyc" in listed.stdout) == (0, False), listed.stderr
     demo = _ran(tmp_path, installed, "podium", "up", "--demo", "--port", "0")
     assert demo.returncode == 0, demo.stderr
     explained = _ran(tmp_path, installed, "podium", "explain", "shop/web-4", "--from", "sample:cluster")

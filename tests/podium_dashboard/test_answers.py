@@ -12,6 +12,9 @@ from podium.cli.files import read_objects
 from podium.engine.explain import explain
 from podium.kube import Pod
 from podium.kube.requests import requested
+from podium.load.series import Series
+from podium.load.settings import SourceSettings
+from podium.load.sources.telemetry import Followed
 from podium.run.scheduler_pages import QueueQuestion, queue_of
 from podium.testing import node, pod
 from podium_dashboard.dump import view_of_objects
@@ -73,6 +76,22 @@ def test_a_node_says_what_its_pods_ask_for() -> None:
     place = answers["snapshot"]["names"].index(name)
     columns = {each["name"]: each["requested"][place] for each in answers["snapshot"]["resources"]}
     assert {key: columns[key] for key in ("cpu", "memory")} == {key: sums[key] for key in ("cpu", "memory")}
+
+
+def test_measured_load_stands_beside_requests() -> None:
+    scheduler = SmallScheduler()
+    scheduler.add(node("known", cpu=4), node("unknown", cpu=4))
+    followed = Followed(Series(source=SourceSettings(kind="metrics-server"), query="CPU/Latest"))
+    followed.readings.write({"known": 12.5}, scheduler.clock.now())
+
+    async def ask() -> Any:
+        async with browsing(of_view(scheduler.view()._replace(followed=[followed]))) as browser:
+            return await browser.get("snapshot"), await browser.get("nodes/known")
+
+    snapshot, details = asyncio.run(ask())
+    assert snapshot["names"] == ["known", "unknown"]
+    assert [each["values"] for each in snapshot["measured"]] == [[12.5, None]]
+    assert [each["value"] for each in details["measured"]] == [12.5]
 
 
 def test_a_pod_shows_why_it_was_woken() -> None:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.testing import node, pod
+from podium_dashboard.access import EVERYBODY
 from podium_dashboard.columns import ChangedNodes, NodeColumns
 from podium_dashboard.feed import Feed
 from podium_dashboard.records import Snapshot
 from podium_dashboard.time_ring import TimeRing
-from podium_dashboard.viewer import EVERYBODY
 from tests.podium_dashboard.scheduler import SmallScheduler
 
 STEPS = st.lists(

@@ -10,9 +10,8 @@ from aiohttp.test_utils import make_mocked_request
 
 from podium.run.dashboard import DashboardSource
 from podium.testing import node, pod
-from podium_dashboard.access import ViewerAccess, cookie_token, cookie_with
+from podium_dashboard.access import Viewer, ViewerAccess, cookie_token, cookie_with
 from podium_dashboard.explaining import HIDDEN
-from podium_dashboard.viewer import Viewer
 from tests.podium_dashboard.scheduler import SmallScheduler, browsing
 
 NAMES = [

@@ -11,8 +11,8 @@ import pytest
 from podium.run.dashboard import PATH
 from podium.testing import node, pod
 from podium_dashboard import feed
+from podium_dashboard.access import Viewer
 from podium_dashboard.feed import Moment
-from podium_dashboard.viewer import Viewer
 from tests.podium_dashboard.scheduler import SmallScheduler, browsing
 
 VIEWERS = 50

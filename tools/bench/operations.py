@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from podium.kube import CSINode, Namespace, Node, Pod, ResourceClaim
 from podium.kube.claim_status import deallocated
+from podium.placement.devices.allocator import search
 from podium.placement.devices.preparation import prepare
-from podium.placement.devices.search import search
-from podium.placement.devices.uses import uses_of
+from podium.placement.devices.uses import device_uses
 from tools.bench.loop import DECISION, WorkloadRun
 from tools.bench.templates import NODE, Maker, ObjectTemplate
 from tools.bench.zone_reports import report_zones
@@ -164,7 +164,7 @@ class AllocateClaims:
 
     def _run(self, run: WorkloadRun) -> None:
         objects, rng = run.scheduler.cluster.objects, random.Random(0)
-        uses = uses_of(objects)
+        uses = device_uses(objects)
         nodes = [node for node in run.scheduler.cluster.nodes if node is not None]
         claims = [each for each in objects.resource_claims if each.namespace == self.namespace]
         prepared = prepare(claims[:1], uses.classes)  # all ask for the same

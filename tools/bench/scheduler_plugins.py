@@ -14,7 +14,7 @@ from podium_plugins import app_group
 from podium_plugins.app_group import APP_GROUP_LABEL, WORKLOAD_LABEL
 from podium_plugins.network_overhead import network_topology
 from podium_plugins.network_overhead.network_topology import REGION
-from podium_plugins.sy_sched.profiles import RESOURCE as SECCOMP_PROFILES
+from podium_plugins.sy_sched import RESOURCE as SECCOMP_PROFILES
 from tools.bench.operations import CreateNodes, CreatePods, Step, WorkloadPlan
 from tools.bench.templates import ZONE, ObjectTemplate, Rotating, node_template, small_pod
 from tools.bench.workload import case

@@ -23,12 +23,12 @@ from podium.kube.claim_status import ClaimNotReadyError, claim_name
 from podium.kube.devices import Allocation
 from podium.kube.json_object import JsonObject
 from podium.placement.devices.tally import DeviceID
-from podium.placement.devices.uses import uses_of
+from podium.placement.devices.uses import device_uses
 from podium.run.process import SchedulerProcess
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.controllers.resource_claims import is_done
-from podium_cluster.kubelets.device_shapes import DRIVER, DeviceShape
+from podium_cluster.kubelets.shapes import DRIVER, DeviceShape
 from tools.chaos.machines import kind_of
 from tools.kit.virtual_time import VirtualProcess
 
@@ -157,7 +157,7 @@ def miscounted_devices(api: EmbeddedApi, engine: Scheduler) -> Iterator[str]:
         allocation: Allocation | None = msgspec.json.decode(stored.raw, type=ResourceClaim).status.allocation
         for each in allocation.devices.results if allocation is not None else ():
             true[DeviceID(each.driver, each.pool, each.device)] += 1
-    counted = uses_of(engine.cluster.objects).tally.dedicated
+    counted = device_uses(engine.cluster.objects).tally.dedicated
     for device in sorted(true.keys() | counted.keys()):
         if true[device] != counted[device]:
             yield f"{device} counts for {counted[device]} claims, not {true[device]}"

@@ -24,8 +24,8 @@ from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.store.collection import ObjectChange, Stored
 from podium_cluster.controllers.volumes import PROVISIONER
 from podium_cluster.kubelets import DeviceShape
-from podium_cluster.kubelets.device_shapes import publish
 from podium_cluster.kubelets.pod_life import problem_of_claims
+from podium_cluster.kubelets.shapes import publish
 from tools.chaos.transcript import Transcript
 from tools.chaos.workloads import FIXED, LASTS, MADE, PRIORITIES, RETURNS, Arrival, claim_of, device_claims
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from podium.client import Access
+from podium.client.access import Route
 from podium.cluster import Cluster
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
@@ -106,7 +107,7 @@ class Replicas:
     async def _run(self, process: VirtualProcess, clock: VirtualClock, rng: random.Random) -> int:
         loop = asyncio.get_running_loop()
         environment = ProcessEnvironment(clock, rng, loop.time, process.name, _nothing)
-        access = Access(SERVER, compression=False, connector=Connector)
+        access = Access(SERVER, route=Route(compression=False, connector=Connector))
         async with AsyncExitStack() as stack:
             scheduler = build_process(self._config, self._registry, access, RunOptions(), stack, environment)
             self._running[process] = scheduler

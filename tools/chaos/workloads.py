@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from podium.kube.custom_object import POD_GROUP_LABEL
 from podium.kube.json_object import JsonObject
-from podium_cluster.kubelets.device_shapes import DRIVER
+from podium_cluster.kubelets.shapes import DRIVER
 
 ZONES = ("a", "b", "c")
 NAMESPACE = "default"

@@ -18,11 +18,10 @@ from podium.serving.plugin_pages import PageServer
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.http.server import ApiServer
 from podium_plugins.qos.ledger import QosLedger
-from podium_plugins.qos.page import QosSource, qos_page
-from podium_plugins.qos.table import controller_rows, slot_rows
+from podium_plugins.qos.page import QosSource, controller_rows, qos_page, slot_rows
 from tests.podium.extender.questions import World, node
 from tests.podium.extender.questions import served as served_extender
-from tests.podium.serving.endpoints.servings import served as served_endpoints
+from tests.podium.serving.servings import served as served_endpoints
 from tools.fuzz.mutation import mutated
 from tools.fuzz.readers import ARGS, BINDING, MANIFESTS, MERGE, NODE, PATCH, POD, PROTOBUF
 from tools.kit.builders import make_pod

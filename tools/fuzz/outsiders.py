@@ -21,7 +21,7 @@ from pathlib import Path
 from unittest import mock
 
 from podium.client import client as client_module
-from podium.client.errors import ClientError, refusal
+from podium.client.api_errors import ClientError, refusal
 from podium.client.wire import MAX_HEAD, MalformedResponseError, WireConnection
 from podium.framework.clock import ManualClock
 from podium.kube.printable import LONGEST, printable
@@ -32,8 +32,7 @@ from podium_cluster.apiserver.store.database import Database, Row
 from podium_lab.learned.policy_file import decoded, path_of
 from podium_lab.learning.onnx_export import onnx_bytes
 from podium_plugins.qos.ledger import QosLedger
-from podium_plugins.qos.page import _html
-from podium_plugins.qos.table import controller_rows, controllers_text, slot_rows, slots_text
+from podium_plugins.qos.page import _html, controller_rows, controllers_text, slot_rows, slots_text
 from tests.podium.client.asking import new_client
 from tools.kit.builders import make_pod
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from kubecel import DeviceSelectorError, compile_selector, selectable
 from kubecel.quantity import QuantityError, canonical, milli
-from podium.client.errors import AccessError
-from podium.client.exec_plugin import ExecCredentials
+from podium.client.api_errors import AccessError
+from podium.client.exec_plugin import ExecCommand, ExecCredentials
 from podium.client.loading import load_access
 from podium.config import ConfigError, load_config
 from podium.config.durations import Duration
@@ -40,35 +40,32 @@ from podium.load.sources.matching import NodeIndex
 from podium.load.sources.prometheus import read_vector, result_of
 from podium.load.sources.sample import SourceError
 from podium.plugins import load_registry
-from podium.run.extender_client.messages import binding_result, chosen_victims, filter_result, host_scores
+from podium.run.extender_messages import binding_result, chosen_victims, filter_result, host_scores
 from podium.run.shadow import read_findings
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.http.protobuf import ProtobufError
 from podium_cluster.apiserver.http.protobuf import decode as decode_protobuf
 from podium_cluster.apiserver.kinds import POD as POD_KIND
 from podium_cluster.apiserver.presentation.json_path import JsonPath, JsonPathError
-from podium_cluster.apiserver.schema.rules import Correlated, rule_tree
-from podium_cluster.apiserver.schema.rules.definition_rules import rule_problems
+from podium_cluster.apiserver.schema.correlation import Correlated
+from podium_cluster.apiserver.schema.validation_rules import rule_problems, rule_tree
 from podium_cluster.apiserver.store.database import DatabaseError
-from podium_cluster.apiserver.store.label_selector import parse_label_selector
-from podium_cluster.apiserver.store.selection import selection
+from podium_cluster.apiserver.store.selection import parse_label_selector, selection
 from podium_cluster.apiserver.writes.patch import (
     applied_configuration,
     json_operations,
     merge_document,
     strategic_document,
 )
-from podium_cluster.apiserver.writes.patches.json_patch import json_patch
-from podium_cluster.apiserver.writes.patches.merge_patch import merge_patch
+from podium_cluster.apiserver.writes.patches.json_patch import json_patch, merge_patch
 from podium_cluster.up.manifests import WorkloadError, read_workload
 from podium_lab.learned.onnx_file import checked_onnx
 from podium_lab.learned.policy_file import PolicyError, decoded, path_of
 from podium_lab.learned.seen_pods import read_classes
 from podium_lab.learning.replay import ReplayError, replayed
 from podium_lab.model_decision_log import sum_up
-from podium_lab.online.learner import KEY, OnlineLearner, UnrewardedPod
-from podium_lab.online.saved_state import SavedModel, SavedState, encode_state
-from podium_lab.reward.rewards import RewardBiasArgs, Rewards
+from podium_lab.online.learner import KEY, OnlineLearner, SavedModel, SavedState, UnrewardedPod, encode_state
+from podium_lab.reward import RewardBiasArgs, Rewards
 from podium_plugins.peaks import MODEL_FILE, read_models
 from podium_plugins.qos.history import read_history
 from tools.bench.report import NotARunError, load_run
@@ -218,7 +215,7 @@ def _rule(data: bytes) -> object:
     parts = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set", "maxItems": 10}
     size = {"x-kubernetes-int-or-string": True}
     schema = {"type": "object", "properties": {"parts": parts, "size": size}, "x-kubernetes-validations": [rule]}
-    rule_problems(schema, "schema")
+    list(rule_problems(schema, "schema"))
     tree = rule_tree(schema)
     new, old = {"parts": ["b", "a"], "size": 1}, {"parts": ["a"], "size": "1"}
     return tree.causes(new, old, Correlated(new, old, schema)) if tree else None
@@ -290,14 +287,14 @@ def _nodes() -> NodeIndex:
 
 
 def _exec_credentials(data: bytes) -> None:
-    ExecCredentials("x", [], origin="f", api_version="client.authentication.k8s.io/v1")._parse(data)
+    ExecCredentials(ExecCommand("x", [], api_version="client.authentication.k8s.io/v1"), origin="f")._parse(data)
 
 
 def _rewards(data: bytes) -> None:
     name, _, table = _text(data).partition("\x00")
     rewards = Rewards(RewardBiasArgs())
-    rewards.recall({name: table}, 1.8e9)
-    rewards.keep(1.8e9)
+    rewards.restore({name: table}, 1.8e9)
+    rewards.save(1.8e9)
 
 
 def _online_state(data: bytes) -> None:
@@ -307,12 +304,12 @@ def _online_state(data: bytes) -> None:
         texts.append(encode_state(msgspec.convert(read_json(data), SavedState)))
     for text in texts:
         learner = OnlineLearner(("one", "cpu"), forgetting=0.99, within=3600.0)
-        learner.recall({KEY: text}, 0.0)
+        learner.restore({KEY: text}, 0.0)
         learner.placed("a", UnrewardedPod("", "n", np.array([1.0, 0.5]), 0.0))
         learner.heard("a", "0.5", False, 0.0)
         for bandit in learner.models.values():
             bandit.model()
-        learner.keep(0.0)
+        learner.save(0.0)
 
 
 def _reward(data: bytes) -> None:

@@ -20,12 +20,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from podium.kube.versions import find_rules
 from tools.parity.case import Case, load_case, save_case
+from tools.parity.compare import judge
 from tools.parity.gen_cluster import ClusterPlan, make_cluster
-from tools.parity.gen_groups import GATES
+from tools.parity.gen_groups import group_gates
 from tools.parity.gen_pods import THEMES
-from tools.parity.groups import GroupComparison
-from tools.parity.judge import judge
+from tools.parity.groups import GroupComparison, group_api
 from tools.parity.podium_side import Answer
 from tools.parity.real_side import Disturbed, RealSide
 from tools.parity.recording import read_recording, recording_of, write_recording
@@ -37,7 +38,6 @@ from tools.testbed.cluster import ControlPlane
 
 # Pods with user namespaces on the host network pass the API server only with this; the scheduler keeps its defaults.
 APISERVER_FLAGS = ("--feature-gates=UserNamespacesHostNetworkSupport=true",)
-GROUP_API = {"scheduling.k8s.io/v1alpha2": True}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,9 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _compare_recorded(recording_of(options.kubernetes))
     try:
         if options.groups:
-            gates = dict.fromkeys(GATES, True)
-            with ControlPlane(kubernetes=options.kubernetes, feature_gates=gates, runtime_config=GROUP_API) as plane:
-                return _compare_groups(plane, options)
+            return _compare_groups(options)
         with ControlPlane(kubernetes=options.kubernetes, apiserver_flags=APISERVER_FLAGS) as plane:
             comparison = Comparison(RealSide(plane, options.kubernetes), options)
             return _record(comparison, options) if options.record else comparison.run()
@@ -59,10 +57,15 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
 
-def _compare_groups(plane: ControlPlane, options: argparse.Namespace) -> int:
-    only = options.only_cluster
+def _compare_groups(options: argparse.Namespace) -> int:
+    only, rules = options.only_cluster, find_rules(options.kubernetes).rules
     indexes = itertools.count() if only is None else iter([only])
-    return 0 if GroupComparison(plane, options.seed, options.verbose).run(indexes, options.cases) else 1
+    with ControlPlane(
+        kubernetes=options.kubernetes,
+        feature_gates=dict.fromkeys(group_gates(rules), True),
+        runtime_config={group_api(rules): True},
+    ) as plane:
+        return 0 if GroupComparison(plane, options.seed, options.verbose, rules).run(indexes, options.cases) else 1
 
 
 class Comparison:

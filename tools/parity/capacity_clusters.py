@@ -1,5 +1,6 @@
 """Random clusters on a real API server, and what Podium says of them."""
 
+import itertools
 import json
 import random
 from collections import Counter
@@ -20,6 +21,7 @@ REGISTRY = load_registry()
 KINDS = "nodes,pods,namespaces,services,replicasets,statefulsets,pdb,priorityclasses,pv,pvc,storageclasses"
 CONTROLLERS = ("deployment-controller", "replicaset-controller", "disruption-controller")
 ZONES = ("a", "b", "c")
+BATCHES = itertools.count()
 
 Object = dict[str, Any]
 
@@ -120,14 +122,16 @@ def refusal(pod: Object) -> str:
 
 
 def started(plane: ControlPlane, rng: random.Random, nodes: int, apps: int) -> None:
-    """Nodes, and Deployments that run on them."""
+    """Nodes, and Deployments that run on them, of names that no cluster before had: controllers may be late."""
     plane.wipe()
+    batch = next(BATCHES)
     for number in range(nodes):
         plane.client.create(node(rng, f"n{number}"))
     for number in range(apps):
         replicas = rng.randrange(1, 5)
-        plane.client.create(deployment(f"app{number}", spec_of(rng, f"app{number}"), replicas))
-        settled(plane, f"app{number}", replicas)
+        app = f"app{number}-{batch}"
+        plane.client.create(deployment(app, spec_of(rng, app), replicas))
+        settled(plane, app, replicas)
 
 
 def without_pending(plane: ControlPlane) -> None:

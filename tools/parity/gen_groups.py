@@ -1,15 +1,19 @@
 """Random clusters with PodGroups (scheduling.k8s.io), and which of kube-scheduler's gates are on.
 
 What would make kube-scheduler's first decision a matter of chance is left out: members differ in priority or not at
-all, start times are all different, and only a cluster with one group has pods that it could evict.
+all, start times are all different, and only a cluster with one group has pods that it could evict. From 1.37 on most
+members have the priority of their group, because another one is an error; and some clusters have a single pod to place
+in place of a group, which may evict groups.
 """
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from podium.kube.versions.rules import VersionRules
 from tools.parity.dice import HOSTNAME, RACK, ZONE, Dice, Obj
 
 GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
+TOPOLOGY = GATES[2]
 ON = {
     "generic": GATES[:1],
     "gang": GATES[:2],
@@ -17,6 +21,7 @@ ON = {
     "preemption": (*GATES[:2], GATES[3]),
     "all": GATES,
 }
+MODES: dict[str, Obj] = {"Pod": {"single": {}}, "PodGroup": {"all": {}}}
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 
 
@@ -28,15 +33,48 @@ class GroupPlan:
     gates: tuple[str, ...]
     objects: list[Obj]
     groups: list[str]
-
-    @property
-    def theme(self) -> str:
-        return next(name for name, gates in ON.items() if gates == self.gates)
+    theme: str
 
 
-def make_groups(seed: int, index: int) -> GroupPlan:
+def group_gates(rules: VersionRules) -> tuple[str, ...]:
+    """The gates that groups need, as this minor has them."""
+    return tuple(gate for gate in GATES if gate not in rules.part_of_generic_workload)
+
+
+def make_groups(seed: int, index: int, rules: VersionRules) -> GroupPlan:
+    plan = _of_1_36(seed, index)
+    return _of_1_37(plan, Dice(f"groups of 1.37 {seed}/{index}"), rules) if rules.pod_groups_are_queued else plan
+
+
+def _of_1_37(plan: GroupPlan, dice: Dice, rules: VersionRules) -> GroupPlan:
+    plan.gates = tuple(gate for gate in plan.gates if gate in group_gates(rules))
+    for group in [each for each in plan.objects if each["kind"] == "PodGroup"]:
+        group["apiVersion"] = "scheduling.k8s.io/v1beta1"
+        if "disruptionMode" in group["spec"]:
+            group["spec"]["disruptionMode"] = MODES[group["spec"]["disruptionMode"]]
+        if dice.chance(0.1):
+            continue
+        name, policy = group["metadata"]["name"], dice.chance(0.1)
+        for pod in [each for each in plan.objects if each["kind"] == "Pod"]:
+            if pod["spec"].get("schedulingGroup", {}).get("podGroupName") == name:
+                pod["spec"]["priority"] = group["spec"]["priority"]
+                pod["spec"].pop("preemptionPolicy", None)
+                if policy:
+                    pod["spec"]["preemptionPolicy"] = "Never"
+    if len(plan.groups) == 1 and dice.chance(0.25):
+        (name,) = plan.groups
+        first = next(each for each in plan.objects if each["metadata"]["name"] == f"{name}-0")
+        del first["spec"]["schedulingGroup"]
+        first["spec"]["priority"] = 1000
+        others = [each for each in plan.objects if not each["metadata"]["name"].startswith(name)]
+        plan.objects, plan.groups, plan.theme = [*others, first], [], "single"
+    return plan
+
+
+def _of_1_36(seed: int, index: int) -> GroupPlan:
     dice = Dice(f"groups {seed}/{index}")
-    gates = ON[dice.weighted({"generic": 1, "gang": 4, "topology": 4, "preemption": 4, "all": 3})]
+    theme = dice.weighted({"generic": 1, "gang": 4, "topology": 4, "preemption": 4, "all": 3})
+    gates = ON[theme]
     nodes = [_node(dice, number) for number in range(dice.randint(1, 6))]
     names = [node["metadata"]["name"] for node in nodes]
     one_group = dice.chance(0.75)
@@ -45,7 +83,7 @@ def make_groups(seed: int, index: int) -> GroupPlan:
     groups = ["g0"] if one_group else ["g0", "g1"]
     for number, name in enumerate(groups):
         objects += _group(dice, name, 1000 - 100 * number, gates, names)
-    return GroupPlan(index, gates, objects, groups)
+    return GroupPlan(index, gates, objects, groups, theme)
 
 
 def _node(dice: Dice, number: int) -> Obj:

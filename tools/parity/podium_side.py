@@ -22,7 +22,7 @@ from podium.kube.claim_status import claims_of_pod
 from podium.kube.versions import KNOWN
 from podium.placement.devices import allocate
 from podium.placement.devices.inventory import DevicePool
-from podium.placement.devices.uses import uses_of
+from podium.placement.devices.uses import device_uses
 from podium.plugins import load_registry
 from tools.parity.case import Case, without_chance
 from tools.parity.dice import Obj
@@ -99,7 +99,7 @@ def decide(case: Case) -> Answer:
 def _allocations(case: Case, objects: list[KubeObject], pod: Pod, config: SchedulerConfig) -> dict[str, Obj]:
     """What claims get on the node that kube-scheduler chose, asked of the allocator itself."""
     cluster = engine.build_cluster(objects, pod, set(), Nominator())
-    uses = uses_of(cluster.objects, config.rules.devices)
+    uses = device_uses(cluster.objects, config.rules.devices)
     named = claims_of_pod(pod, cluster.objects.resource_claims.get)
     missing = [claim for claim in named if claim.status.allocation is None]
     (node,) = [each for each in objects if isinstance(each, Node) and each.name == case.decision.node]

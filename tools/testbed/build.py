@@ -129,6 +129,14 @@ def build_module(module: Module) -> Path:
     return target
 
 
+def is_built(minor: str) -> bool:
+    """Whether the cache has the components of a Kubernetes minor; nothing is built."""
+    module = (MODULES | OTHERS)[f"kubernetes-{minor}"]
+    source = Path(__file__).parent / module.folder
+    go = shutil.which("go")
+    return go is not None and (cache_folder() / f"{source.name}-{_fingerprint(go, source, module)}").is_dir()
+
+
 def cache_folder() -> Path:
     """Where built programs are kept: `$XDG_CACHE_HOME/podium/testbed`, by default under ~/.cache."""
     base = os.environ.get("XDG_CACHE_HOME")

@@ -214,9 +214,14 @@ class ControlPlane:
         """End the API server at once, as a crash would; what it has stored stays in etcd."""
         self._components[_APISERVER].kill()
 
-    def restart_apiserver(self) -> None:
-        """Start the API server again, at the same address, on the same data and with the same log."""
+    def restart_apiserver(self, kubernetes: str = "") -> None:
+        """Start the API server again, at the same address, on the same data and with the same log; that of another
+        minor, where one is given."""
+        from tools.testbed.build import programs
+
         self._components[_APISERVER].stop()
+        if kubernetes:
+            self._apiserver_command[0] = programs(f"kubernetes-{kubernetes}")["kube-apiserver"]
         # Clients that come back all at once can make it too slow for its own deadlines, at which it ends by itself;
         # a kubelet would start it again too.
         for attempts_left in (2, 1, 0):

@@ -19,6 +19,7 @@ export interface ConfigurationAnswer {
   schema: string;
   state: DashboardState;
   configuration: Record<string, unknown>;
+  profiles: ProfilePoints[];
   featureGates: string[];
   times: PluginTime[];
   failures: Record<string, number>;
@@ -244,6 +245,11 @@ export interface PluginNumber {
   value: number;
 }
 
+export interface PluginPlace {
+  name: string;
+  weight: number | null;
+}
+
 export interface PluginTime {
   plugin: string;
   step: string;
@@ -297,6 +303,11 @@ export interface PodRecord {
   round?: number;
 }
 
+export interface PointPlugins {
+  point: string;
+  plugins: PluginPlace[];
+}
+
 export interface PolicyAnswer {
   schema: string;
   state: DashboardState;
@@ -308,6 +319,11 @@ export interface PolicyRow {
   plugin: string;
   arguments: Record<string, unknown>;
   numbers: PluginNumber[];
+}
+
+export interface ProfilePoints {
+  name: string;
+  points: PointPlugins[];
 }
 
 export interface QosAnswer {

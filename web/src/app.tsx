@@ -49,6 +49,7 @@ export function App() {
   useEffect(() => {
     document.title = `${title} · Podium`;
     main.current?.scrollTo(0, 0);
+    document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [page, rest.join("/")]);
   useEffect(() => {
     document.addEventListener("keydown", onKey);
@@ -120,9 +121,9 @@ function Source() {
       <span class={trouble.value ? "dot off" : "dot"} aria-hidden="true" />
       <span>
         {state
-          ? state.source === "dump"
-            ? "dump"
-            : `${state.source}, ${leads.value ? "leads" : "does not lead"}`
+          ? ["podium up", "podium run"].includes(state.source)
+            ? `${state.source}, ${leads.value ? "leads" : "does not lead"}`
+            : state.source
           : "connecting"}
       </span>
       <time class="soft">{now.value && clock(now.value)}</time>

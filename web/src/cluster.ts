@@ -3,7 +3,6 @@
 import { batch, effect, signal } from "@preact/signals";
 import type { PodEntry, QueueCounts, Snapshot, Tick, TimelineAnswer } from "./api";
 import { get, NoAnswerError, readTicks } from "./client";
-import { apply } from "./columns";
 import { at } from "./routing";
 
 const MOST_ENTRIES = 200;
@@ -71,6 +70,18 @@ function onTick(tick: Tick): void {
     if (tick.entries.length) entries.value = [...[...tick.entries].reverse(), ...entries.value].slice(0, MOST_ENTRIES);
     measureRate(tick);
   });
+}
+
+/** The changes of a tick, taken into the columns of a snapshot. */
+export function apply(known: Snapshot, tick: Tick): void {
+  tick.rows.forEach((row, number) => {
+    known.pods[row] = tick.pods[number] ?? 0;
+    known.flags[row] = tick.flags[number] ?? 0;
+    known.resources.forEach((resource, line) => {
+      resource.requested[row] = tick.requested[line]?.[number] ?? 0;
+    });
+  });
+  known.number = tick.number;
 }
 
 /** The rates before the page was opened, as far as the server remembers the past. */

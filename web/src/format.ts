@@ -1,26 +1,22 @@
-// Writes numbers, amounts, spans of time and names for people.
+// Writes numbers, amounts, spans of time and names for people, and reads quantities of Kubernetes.
 
 const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
 
 /** An amount as the scheduler counts it: CPU in thousandths, memory in bytes. */
 export function amount(resource: string, value: number): string {
-  if (resource === "cpu") return value % 1000 === 0 || value >= 10_000 ? cores(value) : `${grouped(value)}m`;
+  if (resource === "cpu") return grouped(Math.round(value) / 1000);
   if (isBinary(resource)) return bytes(value);
   return grouped(value);
 }
 
 /** The same in a line of text, where the unit of CPU is a word: 2.5 cores. */
 export function amountInWords(resource: string, value: number): string {
-  if (resource !== "cpu") return amount(resource, value);
-  const cores = Math.round(value / 10) / 100;
-  return `${cores} ${cores === 1 ? "core" : "cores"}`;
+  return resource === "cpu"
+    ? `${amount(resource, value)} ${value === 1000 ? "core" : "cores"}`
+    : amount(resource, value);
 }
 
-function cores(value: number): string {
-  return grouped(Math.round(value / 10) / 100);
-}
-
-export function isBinary(resource: string): boolean {
+function isBinary(resource: string): boolean {
   return resource === "memory" || resource === "ephemeral-storage" || resource.startsWith("hugepages-");
 }
 
@@ -42,8 +38,8 @@ export function share(part: number, whole: number): number {
   return whole > 0 ? part / whole : 0;
 }
 
-export function percent(value: number): string {
-  return `${Math.round(value * 100)} %`;
+export function percent(value: number, digits = 0): string {
+  return `${(value * 100).toFixed(digits)} %`;
 }
 
 /** Seconds as people say them: 4s, 12m, 3h 5m, 2d. */
@@ -81,6 +77,14 @@ export function counted(number: number, what: string): string {
   return `${grouped(number)} ${what}${number === 1 ? "" : "s"}`;
 }
 
+/** The name of an outcome as people write it: "newlyBlocked" is "Newly blocked". */
+export function words(name: string): string {
+  const spaced = name
+    .replace(/-/g, " ")
+    .replace(/([a-z])([A-Z])/g, (_, a: string, b: string) => `${a} ${b.toLowerCase()}`);
+  return spaced.charAt(0).toUpperCase() + spaced.slice(1);
+}
+
 /** A plugin's name in words that can break: "Node Resources Fit". */
 export function spaced(name: string): string {
   return name.replace(/([a-z0-9])([A-Z])/g, "$1 $2");
@@ -89,4 +93,29 @@ export function spaced(name: string): string {
 /** A label's key without its domain, which rarely tells two of them apart. */
 export function shortKey(key: string): string {
   return key.slice(key.lastIndexOf("/") + 1);
+}
+
+/** A quantity of Kubernetes as a number. */
+export function quantity(value: unknown): number {
+  const text = String(value ?? 0);
+  const found = /^([+-]?[\d.]+(?:e[+-]?\d+)?)([a-zA-Z]*)$/i.exec(text);
+  if (!found) return 0;
+  const units: Record<string, number> = {
+    n: 1e-9,
+    u: 1e-6,
+    m: 1e-3,
+    k: 1e3,
+    M: 1e6,
+    G: 1e9,
+    T: 1e12,
+    P: 1e15,
+    E: 1e18,
+    Ki: 2 ** 10,
+    Mi: 2 ** 20,
+    Gi: 2 ** 30,
+    Ti: 2 ** 40,
+    Pi: 2 ** 50,
+    Ei: 2 ** 60,
+  };
+  return Number(found[1]) * (units[found[2] ?? ""] ?? 1);
 }

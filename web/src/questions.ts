@@ -1,6 +1,6 @@
 // What-if questions: as the address has them, as the API takes them, and as the command line writes them.
 
-import { quoted } from "./shell";
+import { quoted } from "./commands";
 
 /** The options of podium whatif that the panel offers, with what each needs. */
 export const CHANGES = [

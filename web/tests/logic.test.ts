@@ -3,9 +3,10 @@
 import { describe, expect, it } from "vitest";
 import type { NodeAnswer, Snapshot, Tick } from "../src/api";
 import { events } from "../src/client";
-import { amount, amountInWords, bytes, duration, percent, span } from "../src/format";
+import { amount, amountInWords, bytes, duration, percent, quantity, span, words } from "../src/format";
 import { fittingCell, grouped, layout, neighbour, nodeAt } from "../src/map/layout";
-import { quantity } from "../src/quantities";
+
+import { sorted } from "../src/parts/table";
 import { change, options, wishes } from "../src/questions";
 import { link, parse, podLink } from "../src/routing";
 import { rejections, steps } from "../src/scores";
@@ -13,13 +14,14 @@ import { rejections, steps } from "../src/scores";
 describe("numbers for people", () => {
   it("writes amounts as Kubernetes does", () => {
     expect([amount("cpu", 1500), amount("cpu", 2000), amount("memory", 6 * 2 ** 30), amount("pods", 1100)]).toEqual([
-      "1,500m",
+      "1.5",
       "2",
       "6Gi",
       "1,100",
     ]);
     expect([amount("cpu", 43_330), amount("cpu", 1_234_000)]).toEqual(["43.33", "1,234"]);
-    expect(amountInWords("cpu", 1000)).toBe("1 core");
+    expect([amountInWords("cpu", 1000), amountInWords("cpu", 250)]).toEqual(["1 core", "0.25 cores"]);
+    expect([words("newlyBlocked"), words("only-podium")]).toEqual(["Newly blocked", "Only podium"]);
     expect([bytes(1536), percent(0.255), span(59), span(3700), duration(0.00012)]).toEqual([
       "1.5Ki",
       "26 %",
@@ -47,6 +49,20 @@ describe("addresses", () => {
     }
     const asked = parse(link("map", [], { at: "2026-11-17T09:30:00Z", group: "" })).query;
     expect([...asked]).toEqual([["at", "2026-11-17T09:30:00Z"]]);
+  });
+});
+
+describe("tables", () => {
+  it("are in the order that the address names, or as they came", () => {
+    const columns = [
+      { title: "Pod", cell: () => "", by: (name: string) => name },
+      { title: "Size", cell: () => "", by: (name: string) => name.length },
+      { title: "Why", cell: () => "" },
+    ];
+    const rows = ["web-10", "web-9", "a"];
+    expect(sorted(rows, columns, "Pod")).toEqual(["a", "web-9", "web-10"]);
+    expect(sorted(rows, columns, "-Size")).toEqual(["web-10", "web-9", "a"]);
+    for (const order of ["", "Why", "none"]) expect(sorted(rows, columns, order)).toEqual(rows);
   });
 });
 
@@ -114,7 +130,7 @@ describe("the map", () => {
     for (const count of [0, 1, 2, 7, 300, 20_000]) {
       const cluster = known(count);
       const groups = grouped(cluster, "zone", "name");
-      const cell = fittingCell(groups, 1000, 600);
+      const cell = fittingCell(groups, 1000, 600, 160);
       const plan = layout(groups, count, 1000, cell);
       const places = new Set<string>();
       for (let place = 0; place < count; place += 1) {
@@ -140,7 +156,7 @@ describe("the map", () => {
 
 describe("ticks", () => {
   it("change the nodes that they name", async () => {
-    const { apply } = await import("../src/columns");
+    const { apply } = await import("../src/cluster");
     const snapshot = {
       number: 1,
       pods: [1, 2],

@@ -1,9 +1,13 @@
-"""Implements the string library: positions and lengths count characters."""
+"""Implements the string library: positions and lengths count characters.
+
+Also implements find and findAll, and what `matches` does, on patterns in RE2 syntax.
+"""
 
 from typing import Final
 
 from kubecel.format_clauses import format_text
-from kubecel.values import CelError, Implementation
+from kubecel.re2 import CostError, PatternError, compile_finder, compile_pattern
+from kubecel.values import CelError, Implementation, no_overload
 
 _SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _ESCAPES: Final = str.maketrans(
@@ -118,4 +122,44 @@ FUNCTIONS: Final[dict[str, Implementation]] = {
     "strings_quote": _quote,
     "list_join": _join,
     "list_join_string": _join,
+}
+
+
+def matches(text: object, pattern: object) -> bool:
+    """Whether a pattern matches somewhere in a text."""
+    if not isinstance(text, str):
+        raise CelError("no such overload: matches")
+    if not isinstance(pattern, str):
+        raise no_overload()
+    try:
+        return compile_pattern(pattern).search(text)
+    except PatternError as error:
+        raise CelError(f"error parsing regexp: {error}") from None
+    except CostError as error:
+        raise CelError(str(error)) from None
+
+
+def _find(text: str, pattern: str) -> str:
+    try:
+        found = compile_finder(pattern).find(text)
+    except PatternError as error:
+        raise CelError(f"Illegal regex: error parsing regexp: {error}") from None
+    except CostError as error:
+        raise CelError(str(error)) from None
+    return text[found[0] : found[1]] if found else ""
+
+
+def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+    try:
+        return compile_finder(pattern).find_all(text, most)
+    except PatternError as error:
+        raise CelError(f"Illegal regex: error parsing regexp: {error}") from None
+    except CostError as error:
+        raise CelError(str(error)) from None
+
+
+PATTERN_FUNCTIONS: Final[dict[str, Implementation]] = {
+    "string_find_string": _find,
+    "string_find_all_string": _find_all,
+    "string_find_all_string_int": _find_all,
 }

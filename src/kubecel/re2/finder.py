@@ -9,11 +9,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from kubecel.limits import look_at_the_time
 from kubecel.re2 import characters
 from kubecel.re2.characters import Ranges
 from kubecel.re2.matcher import MAX_INSTRUCTIONS, MAX_WORK, CostError
 from kubecel.re2.syntax import Alternation, Assertion, Characters, Concatenation, Node, PatternError, Repeat, parse
-from kubecel.time_limit import look_at_the_time
 
 _LINE_END: Final = "\n"
 _LOOK_EVERY: Final = 1000

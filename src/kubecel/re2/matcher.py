@@ -13,10 +13,10 @@ from functools import lru_cache
 from threading import Lock
 from typing import Final, NamedTuple
 
+from kubecel.limits import look_at_the_time
 from kubecel.re2 import characters
 from kubecel.re2.characters import Ranges
 from kubecel.re2.syntax import Alternation, Assertion, Characters, Concatenation, Node, PatternError, parse
-from kubecel.time_limit import look_at_the_time
 
 MAX_INSTRUCTIONS: Final = 10_000
 MAX_STATES: Final = 1_000

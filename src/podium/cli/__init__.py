@@ -7,7 +7,9 @@ quick. Whatever is wrong with the input ends here, as one sentence and exit code
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, NoReturn, TextIO, cast
 
 import typer
@@ -59,5 +61,9 @@ def main(args: Sequence[str] | None = None, program: str = completion.PROGRAM) -
         if sentence is None:
             raise
         echo(sentence, err=True)
+        code = BAD_INPUT
+    except SystemExit as ended:  # of a plugin: commands return their codes
+        line = traceback.extract_tb(ended.__traceback__)[-1]
+        echo(f"{Path(line.filename).name}:{line.lineno}: sys.exit ends the whole process: raise an exception", err=True)
         code = BAD_INPUT
     sys.exit(code or 0)

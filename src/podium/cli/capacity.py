@@ -40,7 +40,9 @@ def capacity(
     changes: ChangeFlags,
     files: Annotated[
         list[str] | None,
-        typer.Option("-f", metavar="FILE", help="The pod to multiply, or what makes it, such as a Deployment."),
+        typer.Option(
+            "-f", "--filename", metavar="FILE", help="The pod to multiply, or what makes it, such as a Deployment."
+        ),
     ] = None,
     replicas: Annotated[
         int | None, typer.Option("--replicas", metavar="N", help="Stop at N; exit 1 if fewer fit.")

@@ -1,14 +1,16 @@
-"""Lists what there is to know about each plugin: what it is for, its points, its arguments, where it comes from."""
+"""Lists what there is to know about each plugin: its group, what it is for, its points, its arguments, where it comes
+from."""
 
 import json
+import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from podium import packages
 from podium.cli.console import table
-from podium.cli.plugin_groups import GROUPS, OTHERS, group_of, purpose_of
 from podium.config.defaults import DEFAULT_PLUGINS
 from podium.config.durations import encode_hook
 from podium.framework import Plugin
@@ -18,6 +20,43 @@ from podium.plugins import installed_plugins
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+GROUPS: Final = (
+    "The queue and its order",
+    "What a node must be",
+    "Room on nodes",
+    "Pods near or away from others",
+    "Gangs and quotas",
+    "Preemption",
+    "Devices, NUMA and volumes",
+    "Measured load",
+    "Learning",
+    "Binding",
+)
+"""In the order in which they are shown."""
+
+OTHERS: Final = "Others"
+
+
+def group_of(name: str) -> str:
+    """
+    >>> group_of("Coscheduling")
+    'Gangs and quotas'
+    """
+    listed = packages.plugins().get(name)
+    return OTHERS if listed is None else listed.group
+
+
+def purpose_of(name: str, plugin: type[Plugin]) -> str:
+    """What a plugin is for; of one that is not listed, the first sentence of its documentation."""
+    listed = packages.plugins().get(name)
+    if listed is not None:
+        return listed.purpose
+    written = plugin.__doc__ or getattr(sys.modules.get(plugin.__module__), "__doc__", None) or ""
+    sentence = re.split(r"(?<=[.!?])\s|\n\s*\n", written.strip(), maxsplit=1)[0]
+    return " ".join(sentence.split()).rstrip(".")
+
 
 REQUIRED = "(required)"
 _DEFAULT_WEIGHTS = {plugin.name: plugin.weight for plugin in DEFAULT_PLUGINS.multi_point.enabled}

@@ -1,17 +1,21 @@
 """Checks a KubeSchedulerConfiguration and shows what it does (`podium check`).
 
 Every mistake is one line that starts with file and line, so that editors and CI turn it into a link. Without mistakes
-the command shows what the file amounts to: the plugins of each extension point in running order.
+the command shows what the file amounts to: the plugins of each extension point in running order. With --upgrade-to it
+shows what another Kubernetes minor changes for it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podium.cli.console import echo, echo_json
-from podium.cli.errors import BAD_INPUT
+from podium.cli.console import console, echo, echo_data, echo_json, print_table, table
+from podium.cli.errors import ANSWER_IS_NO, BAD_INPUT, InputError
 from podium.cli.options import FeatureGatesOption, KubernetesVersionOption, Output, PluginOption
+from podium.config.problems import ConfigError
+from podium.kube.versions import UnknownVersionError, VersionRules, find_rules
+from podium.kube.versions.upgrade import changes_between
 
 if TYPE_CHECKING:
     from podium.config import ConfigProblem, LoadedConfig, Profile, SchedulerConfig
@@ -50,10 +54,9 @@ def check(
 
     Example: podium check scheduler.yaml --kubernetes-version 1.36 --upgrade-to 1.37
     """
-    from podium.cli.configuration import registry_with, rules_with
+    from podium.cli.check import show_upgrade, upgrade_target
+    from podium.cli.configuration import given_rules, registry_with, rules_with
     from podium.cli.files import read_text
-    from podium.cli.kubernetes_version import given_rules
-    from podium.cli.upgrade import show_upgrade, upgrade_target
     from podium.config import ConfigError, load_config
     from podium.kube.printable import printable
     from podium.kube.versions import NEWEST
@@ -102,24 +105,13 @@ def _show(loaded: "LoadedConfig", source: str, output: Output) -> None:
 
 def _print_profile(profile: "Profile", gates: "Gates") -> None:
     from podium.cli.console import console, print_table, table
-    from podium.config.feature_gates import Gate
-    from podium.config.points import Point
-
-    idle: list[Point] = []
-    if Gate.TOPOLOGY_AWARE not in gates:
-        idle += (Point.PLACEMENT_GENERATE, Point.PLACEMENT_SCORE)
-    if Gate.GENERIC_WORKLOAD not in gates:
-        idle.append(Point.POD_GROUP_POST_FILTER)
 
     rows = table(f"Profile {profile.scheduler_name}")
     rows.add_column("extension point", no_wrap=True)
     rows.add_column("plugins in running order (weight)")
-    for point, names in profile.plugins.items():
-        weights = profile.weights if point == "score" else profile.placement_weights
-        weighted = point in ("score", "placementScore")
-        shown = [f"{name} ({weights[name]})" if weighted else name for name in names]
-        if shown and point not in idle:
-            rows.add_row(point, ", ".join(shown))
+    for point, plugins in profile.running_plugins(gates).items():
+        shown = [name if weight is None else f"{name} ({weight})" for name, weight in plugins.items()]
+        rows.add_row(point, ", ".join(shown))
     print_table(console(), rows)
 
 
@@ -135,3 +127,50 @@ def _print_json(
     state = {"kubernetesVersion": str(rules)}
     report = {"state": state, "valid": valid, "problems": problems, "warnings": warnings, **more}
     echo_json(report)
+
+
+def upgrade_target(text: str, now: VersionRules) -> VersionRules:
+    """The rules of the minor that `--upgrade-to` names."""
+    try:
+        target, warning = find_rules(text)
+    except UnknownVersionError as error:
+        raise InputError(f"--upgrade-to: {error}") from None
+    if warning:
+        echo(f"warning: {warning}", err=True)
+    if target.minor <= now.minor:
+        raise InputError(f"--upgrade-to {target}: write a newer minor than {now}, or another --kubernetes-version")
+    return target
+
+
+def show_upgrade(
+    config: "SchedulerConfig", target: VersionRules, configure_after: Callable[[], "SchedulerConfig"], output: Output
+) -> None:
+    """Print the changes; exits with 1 where the configuration is refused after the upgrade."""
+    now = config.rules
+    plugins = {name for profile in config.profiles for names in profile.plugins.values() for name in names}
+    refusals: list[str] = []
+    try:
+        configure_after()
+    except ConfigError as error:
+        refusals = [problem.message for problem in error.problems]
+    changes = list(changes_between(now, target, plugins))
+    if output is not Output.TABLE:
+        data = {
+            "state": {"kubernetesVersion": str(now)},
+            "upgradeTo": str(target),
+            "valid": not refusals,
+            "problems": refusals,
+            "changes": [each._asdict() for each in changes],
+        }
+        echo_data(data, output)
+    else:
+        rows = table(f"From Kubernetes {now} to {target}")
+        for heading in ("what", "before", "after", "what it does to decisions"):
+            rows.add_column(heading, overflow="fold")
+        for each in changes:
+            rows.add_row(f"{each.kind} {each.name}", each.before, each.after, each.effect)
+        print_table(console(), rows)
+        for refusal in refusals:
+            echo(f"refused by {target}: {refusal}")
+    if refusals:
+        raise typer.Exit(ANSWER_IS_NO)

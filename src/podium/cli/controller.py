@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.cli.commands import Commands
-from podium.cli.manifest_options import ImageOption, PlaceOption, print_manifest
 from podium.cli.options import ContextOption, KubeconfigOption, option_groups
 from podium.cli.serving_options import (
     LeaderFlags,
@@ -28,8 +26,6 @@ ControllersOption = Annotated[
     ),
 ]
 
-app = Commands(name="controller")
-
 
 @dataclass(frozen=True)
 class ControllerServingFlags(ServingFlags):
@@ -38,7 +34,6 @@ class ControllerServingFlags(ServingFlags):
     secure_port: SecurePortOption = 10260
 
 
-@app.callback(invoke_without_command=True)
 @option_groups
 def controller(
     typed: typer.Context,
@@ -61,8 +56,6 @@ def controller(
 
     Example: podium controller --controllers podgroup,elasticquota --kubeconfig ~/.kube/config
     """
-    if typed.invoked_subcommand is not None:
-        return
     from podium.client import load_access
     from podium.config.flags import apply_leader_flags
     from podium.controllers.assembly import ControllerOptions
@@ -71,32 +64,13 @@ def controller(
     set_up_log(log_format, log_level)
     flags = leader.given()
     serving = endpoints.checked(typed)
-    names = [each.name for each in _chosen(controllers)]
+    names = [each.name for each in chosen(controllers)]
     options = ControllerOptions(names, apply_leader_flags(ControllerOptions().election, flags), serving)
     access = load_access(kubeconfig, context=context, master=master)
     raise typer.Exit(run_to_end(run_controllers(access, options)))
 
 
-@app.command()
-def manifest(
-    controllers: ControllersOption = "",
-    namespace: PlaceOption = "kube-system",
-    image: ImageOption = "",
-    service_monitor: Annotated[
-        bool, typer.Option("--service-monitor", help="Add a ServiceMonitor for the Prometheus operator.")
-    ] = False,
-) -> None:
-    """Print what runs the controllers in a cluster: an account, the rights that they need, a Deployment.
-
-    Example: podium controller manifest --controllers podgroup,elasticquota | kubectl apply -f -
-    """
-    from podium.manifests.controller import manifest as objects_of
-    from podium.manifests.objects import IMAGE
-
-    print_manifest(objects_of(_chosen(controllers), namespace, image or IMAGE, monitored=service_monitor), image)
-
-
-def _chosen(names: str) -> "list[Controller]":
+def chosen(names: str) -> "list[Controller]":
     from podium.controllers.catalog import choose
     from podium.framework.clock import SystemClock
 

@@ -50,7 +50,7 @@ def examples(
     print_table(console(), rows)
     samples = ", ".join(f"{SAMPLE}{file.stem}" for file in sorted(SAMPLES.glob("*.yaml")))
     echo(f"\nShow one with podium examples show NAME, get them with podium examples copy {ALL} DIR.")
-    echo(f"Wherever a command reads a file, these are there too: {samples}.")
+    echo(f"Commands that read the objects of a cluster take these names, too: {samples}.")
 
 
 @app.command()
@@ -93,7 +93,8 @@ def examples_folder() -> Path:
 
 
 def _files(folder: Path) -> list[Path]:
-    found = [each for each in folder.rglob("*") if each.is_file()]
+    """All of them, without what Python compiled when pip installed them."""
+    found = [each for each in folder.rglob("*") if each.is_file() and each.parent.name != "__pycache__"]
     return sorted(found, key=lambda file: (file.parent != folder, file.relative_to(folder).as_posix()))
 
 

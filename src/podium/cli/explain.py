@@ -1,5 +1,7 @@
 """Reads the options of `podium explain`: where would this pod go and why, or why does it go nowhere?"""
 
+import sys
+from contextlib import redirect_stdout
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,7 +57,9 @@ def explain(
     namespace: NamespaceOption = None,
     more: Annotated[
         list[str] | None,
-        typer.Option("-f", metavar="FILE", help="Objects not in the cluster yet, usually the pod. Repeatable."),
+        typer.Option(
+            "-f", "--filename", metavar="FILE", help="Objects not in the cluster yet, usually the pod. Repeatable."
+        ),
     ] = None,
     config: Annotated[
         str | None,
@@ -92,9 +96,8 @@ def explain(
 
     Example: podium explain -A
     """
-    from podium.cli.configuration import read_config
+    from podium.cli.configuration import first_for_some_minor, given_rules, read_config
     from podium.cli.judging import ExplainOptions, of_cluster, of_files
-    from podium.cli.kubernetes_version import first_for_some_minor, given_rules
 
     if schema:
         from podium.whatif.explain_document import explain_schema
@@ -110,34 +113,35 @@ def explain(
         raise InputError("-w watches the live cluster: leave out --from and -f")
     if scheduler and config:
         raise InputError("--scheduler reads the configuration of a running scheduler: leave out --config")
-    rules = given_rules(kubernetes_version)
-    first = first_for_some_minor(rules, lambda each: read_config(config, plugin, feature_gates, each))
-    options = ExplainOptions(
-        pod=pod,
-        every=every,
-        namespace=namespace,
-        more=more or [],
-        configure=cache(lambda each: read_config(config, plugin, feature_gates, each, quiet=True)),
-        rules=rules,
-        config_given=config is not None,
-        kubeconfig_of_config=first.settings.client_connection.kubeconfig,
-        tries_plugins=bool(plugin),
-        scheduler=scheduler,
-        parity=parity,
-        verbose=verbose,
-    )
-    if watch:
+    with redirect_stdout(sys.stderr):  # what plugins print is no part of the answer
+        rules = given_rules(kubernetes_version)
+        first = first_for_some_minor(rules, lambda each: read_config(config, plugin, feature_gates, each))
+        options = ExplainOptions(
+            pod=pod,
+            every=every,
+            namespace=namespace,
+            more=more or [],
+            configure=cache(lambda each: read_config(config, plugin, feature_gates, each, quiet=True)),
+            rules=rules,
+            config_given=config is not None,
+            kubeconfig_of_config=first.settings.client_connection.kubeconfig,
+            tries_plugins=bool(plugin),
+            scheduler=scheduler,
+            parity=parity,
+            verbose=verbose,
+        )
+        answer = None if watch else of_files(options, cluster) if cluster else of_cluster(options, kubeconfig, context)
+    if answer is None:
         _watch(options, kubeconfig, context, output)
         return
-    answer = of_files(options, cluster) if cluster else of_cluster(options, kubeconfig, context)
     _print(options, answer, output)
     if not answer.fits:
         raise typer.Exit(ANSWER_IS_NO)
 
 
 def _print(options: "ExplainOptions", answer: "Explained", output: Output) -> None:
+    from podium.cli.queue import show_waiting
     from podium.cli.show import show
-    from podium.cli.waiting_table import show_waiting
 
     for note in answer.asides:
         echo(note, err=True)
@@ -159,7 +163,8 @@ def _watch(options: "ExplainOptions", kubeconfig: str | None, context: str | Non
         while has_reader():
             began = time.monotonic()
             try:
-                answer = of_cluster(options, kubeconfig, context)
+                with redirect_stdout(sys.stderr):
+                    answer = of_cluster(options, kubeconfig, context)
                 now: object = answer.to_compare()
             except Exception as error:  # the pod may come back, and so may the API; what has no sentence is raised
                 sentence = sentence_for(error)

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.commands import Commands
+from podium import packages
 from podium.cli.errors import InputError
-from podium.cli.extender_manifest import agent_names, manifest
 from podium.cli.options import ContextOption, KubeconfigOption, KubernetesVersionOption, PluginOption
 from podium.cli.serving_options import LogFormatOption, check_choice, run_to_end
 
@@ -23,12 +22,8 @@ LEVELS = {
 
 MEGABYTE = 1 << 20
 
-app = Commands(name="extender")
 
-
-@app.callback(invoke_without_command=True)
 def extender(
-    typed: typer.Context,
     agents: Annotated[
         str,
         typer.Option(
@@ -91,11 +86,8 @@ def extender(
 
     Example: podium extender --agents safe,congestion --port 5401
     """
-    if typed.invoked_subcommand is not None:
-        return
-    from podium.cli.configuration import registry_with
+    from podium.cli.configuration import given_rules, registry_with
     from podium.cli.files import read_text
-    from podium.cli.kubernetes_version import given_rules
     from podium.client import load_access
     from podium.extender.agents import choose
     from podium.extender.run import ExtenderOptions
@@ -122,7 +114,12 @@ def extender(
     raise typer.Exit(run_to_end(run_extender(chosen, registry, access, options)))
 
 
-app.command()(manifest)
+def agent_names(agents: str, request: str) -> list[str]:
+    """The names in a list with commas; `request` begins the sentence where there are none."""
+    names = [name for name in agents.split(",") if name]
+    if not names:
+        raise InputError(f"{request}: --agents {','.join(packages.agents())}, some of these, or plugins by name")
+    return names
 
 
 def _level(given: str | None) -> str:

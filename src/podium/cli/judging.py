@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from podium.cli.console import echo
+from podium.cli.configuration import rules_at, rules_of_dump
+from podium.cli.console import echo, progress_bar
 from podium.cli.errors import InputError
-from podium.cli.kubernetes_version import rules_at, rules_of_dump
 from podium.cli.live_cluster import HOW_TO_DUMP, ask_cluster, cluster_access, scheduler_access
 from podium.cli.target import NamedPod, find_pod, target_of
 from podium.engine.explain import Explanation, Outcome, UnknownProfileError, explain, explain_waiting
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from podium.kube import KubeObject, Pod
     from podium.kube.versions import VersionRules
     from podium.load.readings import LoadSource
-    from podium.run.last_event import PodEvent
+    from podium.run.snapshot import PodEvent
     from podium.whatif.records import StateRecord
     from podium.whatif.sources import KnownState
 
@@ -82,7 +82,7 @@ def of_files(options: ExplainOptions, files: list[str]) -> Explained:
     from podium.load.readings import GivenLoad
 
     target = _target(options, "default")
-    known = _read_files(files, options.more, options.verbose)
+    known = read_dumps(files, options.more, options.verbose)
     objects, given = _with_given(options, known.objects, "the files")
     load = GivenLoad()
     configured = options.configure(options.rules or rules_of_dump(known.server_version))
@@ -105,7 +105,7 @@ def of_cluster(options: ExplainOptions, kubeconfig: str | None, context: str | N
     configured = options.configure(options.rules or rules_at(access))
     registry = configured.registry
     at = scheduler_access(kubeconfig, context, options.scheduler) if options.scheduler else access
-    from podium.whatif.sources import KnownState
+    from podium.whatif.sources import live_state
 
     found = None
     if not options.config_given:
@@ -130,7 +130,7 @@ def of_cluster(options: ExplainOptions, kubeconfig: str | None, context: str | N
         raise InputError(f"{error}; give that of its scheduler with --config, or --scheduler URL") from None
     answer.asides = [*withheld, *answer.asides]
     missing = [each.partition(LEFT_OUT)[0] for each in withheld if LEFT_OUT in each]
-    answer.state = state_record(KnownState("live", list(known), missing=missing), configured.settings)
+    answer.state = state_record(live_state(known, missing), configured.settings)
     unknown = {} if found is None else found.missing
     from_scheduler = bool(unknown) and found is not None and found.explains and not options.more
     if from_scheduler:
@@ -298,13 +298,18 @@ def state_record(known: "KnownState", settings: "SchedulerConfig") -> "StateReco
     )
 
 
-def _read_files(files: list[str], more: list[str], verbose: bool) -> "KnownState":
+def read_dumps(files: list[str], more: list[str], verbose: bool) -> "KnownState":
+    """What the files of --from hold; `more` are others that are read, too.
+
+    Raises InputError, and what reading raises.
+    """
     from podium.cli.files import STDIN, read_bytes
     from podium.whatif.sources import read_state
 
     if [*files, *more].count(STDIN) > 1:
         raise InputError('standard input can be read only once: give "-" once')
-    known = read_state(read_bytes(file) for file in files)
+    with progress_bar(0, f"reading {', '.join(files)}"):
+        known = read_state(read_bytes(file) for file in files)
     if not known.objects:
         raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
     print_skipped(known.skipped, verbose)

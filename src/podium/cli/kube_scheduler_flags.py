@@ -82,9 +82,7 @@ _OPENSSL: Final = "OpenSSL's own choice is offered; `--tls-min-version` holds"
 _FRONT_PROXY: Final = "the cluster's own (ConfigMap extension-apiserver-authentication) holds"
 _TEN_SECONDS: Final = "answers hold for 10 s"
 _NO_PPROF: Final = "there is no /debug/pprof; SIGUSR2 logs what is in memory"
-_VERSION: Final = "decisions are those of Kubernetes v1.36"
 _NO_HTTP: Final = "nothing is served without TLS: `--secure-port` and `--bind-address` say where"
-_OWN_VERSION: Final = ("1.36", "kube=1.36")
 
 FLAGS: Final[Mapping[str, Flag]] = {
     "config": Same(),
@@ -139,8 +137,10 @@ FLAGS: Final[Mapping[str, Flag]] = {
     "leader-elect-resource-name": Same(),
     "leader-elect-resource-namespace": Same(),
     "feature-gates": Same("the same names; Podium switches some: [Configuration](configuration.md#feature-gates)"),
-    "emulated-version": Ignored(_VERSION, _OWN_VERSION),
-    "min-compatibility-version": Ignored(_VERSION, _OWN_VERSION),
+    "emulated-version": Becomes(
+        "`--kubernetes-version`, whose rules decide", "--kubernetes-version", lambda given: given.removeprefix("kube=")
+    ),
+    "min-compatibility-version": Ignored("every minor that Podium knows can be decided by: `--kubernetes-version`"),
     "show-hidden-metrics-for-version": Ignored("no metric is hidden"),
     "disabled-metrics": Ignored("every metric is served; drop some where you scrape them"),
     "allow-metric-labels": Ignored(_LABELS),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from podium.framework import Plugin
     from podium.kube import KubeObject, Pod
     from podium.load.sources import Telemetry
-    from podium.run.last_event import PodEvent
+    from podium.run.snapshot import PodEvent
 
 HOW_TO_DUMP = "kubectl get nodes,pods -A -o json > cluster.json"
 
@@ -57,28 +57,40 @@ def scheduler_access(kubeconfig: str | None, context: str | None, url: str) -> "
 
 
 def ask_cluster(
-    access: "Access", config: "SchedulerConfig", registry: "Registry", choose: Choose, tell: Callable[[str], None]
+    access: "Access",
+    config: "SchedulerConfig",
+    registry: "Registry",
+    choose: Choose,
+    tell: Callable[[str], None],
+    others: Sequence[str] = (),
 ) -> LiveCluster:
-    """Raises ClientError where the API server cannot be asked; `tell` hears what it withholds."""
-    found = asyncio.run(_ask(access, config, registry, choose, tell))
+    """Raises ClientError where the API server cannot be asked; `tell` hears what it withholds.
+
+    `others` are resources that are fetched beside those that scheduling reads.
+    """
+    found = asyncio.run(_ask(access, config, registry, choose, tell, others))
     for series, problem in found.load.problems.items():
         tell(f"judged without {series.query}: {problem}")
     return found
 
 
 async def _ask(
-    access: "Access", config: "SchedulerConfig", registry: "Registry", choose: Choose, tell: Callable[[str], None]
+    access: "Access",
+    config: "SchedulerConfig",
+    registry: "Registry",
+    choose: Choose,
+    tell: Callable[[str], None],
+    others: Sequence[str],
 ) -> LiveCluster:
     from podium.client import Client
     from podium.kube import Node
-    from podium.run.last_event import last_event
-    from podium.run.snapshot import fetch_custom_objects, fetch_objects, measure
+    from podium.run.snapshot import fetch_custom_objects, fetch_objects, last_event, measure
 
     async with Client(access) as client:
         objects = await fetch_objects(client, tell, config.gates)
         enabled = {name for profile in config.profiles for names in profile.plugins.values() for name in names}
         plugins = [cast("type[Plugin]", registry[name]) for name in sorted(enabled)]
-        objects += await fetch_custom_objects(client, plugins, tell)
+        objects += await fetch_custom_objects(client, plugins, tell, others)
         nodes = [each for each in objects if isinstance(each, Node)]
         pod = choose(objects)
         last = None if pod is None else await last_event(client, pod)

@@ -1,19 +1,29 @@
-"""Prints what runs Podium's processes in a cluster (`podium manifest run|extender|annotate|controller`).
+"""Prints what runs Podium's processes in a cluster (`podium manifest run|extender|controller`).
 
-`podium extender manifest`, `podium annotate manifest` and `podium controller manifest` are the same commands, and
 `podium manifest --config FILE` is `podium manifest run --config FILE`.
 """
 
 import re
+import shlex
 from typing import Annotated
 
 import typer
 
-from podium.cli import controller, extender_manifest
 from podium.cli.commands import Commands
 from podium.cli.console import echo
+from podium.cli.controller import ControllersOption, chosen
 from podium.cli.errors import InputError
-from podium.cli.manifest_options import ImageOption, NameOption, PlaceOption, print_manifest
+from podium.cli.extender import agent_names
+from podium.cli.manifest_options import (
+    ImageOption,
+    NameOption,
+    PlaceOption,
+    check_scheduler_name,
+    checked_image,
+    checked_namespace,
+    checked_scheduler_name,
+    print_manifest,
+)
 from podium.cli.options import FeatureGatesOption, KubernetesVersionOption, PluginOption
 
 ConfigOption = Annotated[
@@ -77,14 +87,13 @@ def run(
 
     Example: podium manifest run --config scheduler.yaml | kubectl apply -f -
     """
-    from podium.cli.configuration import registry_and_named, rules_with
+    from podium.cli.configuration import given_rules, registry_and_named, rules_with
     from podium.cli.files import read_text
-    from podium.cli.kubernetes_version import given_rules
     from podium.config import default_config, load_config
     from podium.kube.versions import NEWEST
     from podium.manifests.objects import IMAGE
-    from podium.manifests.run import RunSettings, without_kubeconfig
-    from podium.manifests.run import manifest as objects_of
+    from podium.manifests.scheduler import RunSettings, without_kubeconfig
+    from podium.manifests.scheduler import manifest as objects_of
 
     registry, named = registry_and_named(plugin)
     given = given_rules(kubernetes_version)
@@ -106,9 +115,101 @@ def run(
     print_manifest(objects_of(resolved, text, registry, settings), image)
 
 
+@app.command()
+def extender(
+    agents: Annotated[
+        str, typer.Option("--agents", metavar="A,B", help="The agents, one container each; or plugins by name.")
+    ] = "",
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            callback=checked_scheduler_name,
+            help="Of the scheduler and its objects; else made of the agents.",
+        ),
+    ] = None,
+    namespace: Annotated[
+        str, typer.Option("--namespace", metavar="NAME", callback=checked_namespace, help="Where the scheduler runs.")
+    ] = "kube-system",
+    image: ImageOption = "",
+    scheduler_image: Annotated[
+        str, typer.Option("--scheduler-image", metavar="IMAGE", callback=checked_image, help="kube-scheduler's image.")
+    ] = "",
+    env: Annotated[
+        list[str] | None,
+        typer.Option("--env", metavar="NAME=VALUE", help="A variable for the agents' containers. Repeatable."),
+    ] = None,
+    whole_nodes: Annotated[
+        bool, typer.Option("--whole-nodes", help="Have kube-scheduler send nodes as a whole, not by name.")
+    ] = False,
+    config: Annotated[
+        str,
+        typer.Option(
+            "--config", metavar="FILE", help="A KubeSchedulerConfiguration with the plugins' arguments, for the agents."
+        ),
+    ] = "",
+    plugin: PluginOption = None,
+) -> None:
+    """Print what runs agents beside a kube-scheduler of their own: rights, configuration, a Deployment, a test pod.
+
+    Example: podium manifest extender --agents safe,congestion | kubectl apply -f -
+    """
+    from podium.cli.configuration import registry_with
+    from podium.cli.files import read_text
+    from podium.extender.agents import choose
+    from podium.extender.assembly import plugin_config
+    from podium.kube.printable import printable
+    from podium.manifests.extender import ExtenderSettings, name_of
+    from podium.manifests.extender import manifest as objects_of
+
+    registry = registry_with(plugin)
+    chosen = choose(agent_names(agents, "say which agents"), registry)
+    text, source = read_text(config) if config else ("", "")
+    if config:
+        plugin_config(text, source, registry)
+    settings = ExtenderSettings(
+        name=name or "",
+        namespace=namespace,
+        image=image or ExtenderSettings().image,
+        scheduler_image=scheduler_image or ExtenderSettings().scheduler_image,
+        variables=_variables(env or []),
+        names_only=not whole_nodes,
+        agents_config=text,
+    )
+    check_scheduler_name("--name: the agents make", name_of(chosen, settings))
+    given = {"--agents": agents, "--name": name, "--image": image, "--scheduler-image": scheduler_image}
+    given["--config"] = config
+    options = [(option, value) for option, value in given.items() if value]
+    options += [("--namespace", namespace)] if namespace != ExtenderSettings().namespace else []
+    options += [("--env", each) for each in env or []]
+    words = [shlex.quote(word) for pair in options for word in pair] + (["--whole-nodes"] if whole_nodes else [])
+    command = f"podium manifest extender {printable(' '.join(words))}"  # one line, whatever the values hold
+    print_manifest(objects_of(chosen, registry, settings), image, command)
+
+
+@app.command()
+def controller(
+    controllers: ControllersOption = "",
+    namespace: PlaceOption = "kube-system",
+    image: ImageOption = "",
+    service_monitor: Annotated[
+        bool, typer.Option("--service-monitor", help="Add a ServiceMonitor for the Prometheus operator.")
+    ] = False,
+) -> None:
+    """Print what runs the controllers in a cluster: an account, the rights that they need, a Deployment.
+
+    Example: podium manifest controller --controllers podgroup,elasticquota | kubectl apply -f -
+    """
+    from podium.manifests.controller import manifest as objects_of
+    from podium.manifests.objects import IMAGE
+
+    print_manifest(objects_of(chosen(controllers), namespace, image or IMAGE, monitored=service_monitor), image)
+
+
 def _mounted(plugins: list[str]) -> tuple[list[str], dict[str, str]]:
     """The options `--plugin` of the process in the cluster, and the files among them."""
-    from podium.manifests.workload import CONFIG_FOLDER
+    from podium.manifests.objects import CONFIG_FOLDER
     from podium.plugins.plugin_source import SUFFIX, file_of, split_option
 
     options, files = [], {}
@@ -129,6 +230,9 @@ def _mounted(plugins: list[str]) -> tuple[list[str], dict[str, str]]:
     return options, files
 
 
-app.command("extender")(extender_manifest.manifest)
-
-app.command("controller")(controller.manifest)
+def _variables(given: list[str]) -> dict[str, str]:
+    found = dict(each.partition("=")[::2] for each in given)
+    for name in found:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or not any(each.startswith(f"{name}=") for each in given):
+            raise InputError(f'--env "{name}": write it as NAME=VALUE')
+    return found

@@ -4,7 +4,7 @@ Options that belong together are the fields of a dataclass; `option_groups` lets
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
@@ -95,6 +95,17 @@ def given_seeds(text: str) -> list[int]:
         return parse_seeds(text)
     except ValueError as error:
         raise InputError(f"--seeds: {error}") from None
+
+
+def with_default(args: Sequence[str], option: str, value: str) -> list[str]:
+    """What was typed, with a value for an option that stands alone.
+
+    >>> with_default(["--devices", "--nodes", "3", "--devices=8"], "--devices", "4")
+    ['--devices=4', '--nodes', '3', '--devices=8']
+    """
+    following = [*args[1:], "-"][: len(args)]
+    is_alone = [each == option and after.startswith("-") for each, after in zip(args, following, strict=True)]
+    return [f"{each}={value}" if alone else each for each, alone in zip(args, is_alone, strict=True)]
 
 
 QosPortOption = Annotated[

@@ -1,17 +1,24 @@
-"""Prints the pods that wait for a scheduler: in which order, since when, until when, and what would wake them."""
+"""Prints the pods that wait for a scheduler: in which order, since when, until when, and what would wake them.
 
-from collections.abc import Mapping
-from datetime import datetime
+`podium explain -A` prints them here, too: each with its verdict, its attempts and its next try.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from podium.cli.console import console, echo, echo_data, print_table, table
 from podium.cli.errors import InputError
 from podium.cli.options import ContextOption, KubeconfigOption, Output, OutputOption, SchedulerOption
+from podium.cli.show import verdict
 
 if TYPE_CHECKING:
     from podium.client import Access
+    from podium.engine.explain import Explanation
+
 
 SHOWN = 100
 
@@ -60,15 +67,42 @@ def ask_queue(at: "Access", namespace: str, limit: int) -> dict[str, Any]:
     """The page /queuez; raises NoAnswerError or ClientError."""
     from podium.cli.in_charge import NoAnswerError, ask
 
-    page = ask(at, "/queuez", {"limit": str(limit), **({"namespace": namespace} if namespace else {})})
-    if not isinstance(page, dict) or not isinstance(page.get("pods"), list):
-        raise NoAnswerError(f"{at.server}/queuez is no page of a scheduler")
+    page: dict[str, Any] = ask(at, "/queuez", {"limit": str(limit), **({"namespace": namespace} if namespace else {})})
+    try:
+        msgspec.convert(page, _Page)
+    except msgspec.ValidationError:
+        raise NoAnswerError(f"{at.server}/queuez is no page of a scheduler") from None
     return page
 
 
-def _show(page: Mapping[str, Any]) -> None:
-    from podium.cli.waiting_table import UNKNOWN, in_words, span
+_Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
+
+class _Cause(msgspec.Struct):
+    plugin: str
+    events: list[str]
+
+
+class _Waiting(msgspec.Struct, rename="camel"):
+    pod: str
+    queue: str
+    position: int | None
+    attempts: int | None
+    since: _Time
+    next_try: _Time | None
+    waits_for: list[_Cause]
+
+
+class _Page(msgspec.Struct):
+    """What is read of /queuez: whatever answers at an address of --scheduler is checked against it."""
+
+    time: _Time
+    leads: bool
+    counts: dict[str, int]
+    pods: list[_Waiting]
+
+
+def _show(page: Mapping[str, Any]) -> None:
     now, counts, pods = datetime.fromisoformat(page["time"]), page["counts"], page["pods"]
     if not page["leads"]:
         echo("this scheduler does not lead: it watches, and another one tries the pods", err=True)
@@ -127,3 +161,67 @@ def _show_events(pods: list[dict[str, Any]]) -> None:
         rows.add_row(plugin, "; ".join(events[plugin]))
     echo()
     print_table(console(), rows)
+
+
+UNKNOWN = "–"
+
+
+def show_waiting(
+    explanations: "Sequence[Explanation]", standing: Mapping[str, Mapping[str, Any]], output: Output
+) -> None:
+    """`standing` has what is known of pods from their scheduler's queue."""
+    if output is not Output.TABLE:
+        echo_data([_data(each, standing.get(each.pod, {})) for each in explanations], output)
+        return
+    if not explanations:
+        echo("no pod waits for a node")
+        return
+    warnings = dict.fromkeys(warning for each in explanations for warning in each.warnings)
+    for warning in warnings:
+        echo(f"warning: {warning}")
+    rows = table()
+    rows.add_column("pod", overflow="fold")
+    rows.add_column("verdict", overflow="fold")
+    rows.add_column("attempts", justify="right")
+    rows.add_column("next try", no_wrap=True)
+    for each in explanations:
+        known = standing.get(each.pod, {})
+        attempts = known.get("attempts")
+        words = verdict(each).removeprefix(f"{each.pod} ")
+        rows.add_row(each.pod, words, UNKNOWN if attempts is None else str(attempts), in_words(known.get("nextTry")))
+    print_table(console(), rows)
+
+
+def _data(explanation: "Explanation", known: Mapping[str, Any]) -> dict[str, Any]:
+    data = explanation.to_data()
+    return {
+        **{name: data[name] for name in ("pod", "profile", "selected", "message", "preemption", "kubernetesVersion")},
+        "verdict": verdict(explanation),
+        **{name: known.get(name) for name in ("position", "queue", "attempts", "since", "nextTry")},
+        **({"warnings": data["warnings"]} if "warnings" in data else {}),
+    }
+
+
+def in_words(time: str | None, now: datetime | None = None) -> str:
+    """How far away a time is.
+
+    >>> now = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> [in_words(f"2026-01-01T0{time}Z", now) for time in ("0:00:00", "0:00:12.5", "0:05:00", "2:10:00")]
+    ['now', 'in 13s', 'in 5m0s', 'in 2h10m']
+    """
+    if time is None:
+        return UNKNOWN
+    seconds = (datetime.fromisoformat(time) - (now or datetime.now(UTC))).total_seconds()
+    return "now" if seconds <= 0 else f"in {span(seconds)}"
+
+
+def span(seconds: float) -> str:
+    """
+    >>> span(0.2), span(90), span(7200)
+    ('1s', '1m30s', '2h0m')
+    """
+    whole = max(1, round(seconds + 0.499))
+    if whole < 60:
+        return f"{whole}s"
+    minutes, left = divmod(whole, 60)
+    return f"{minutes}m{left}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60}m"

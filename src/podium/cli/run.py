@@ -16,6 +16,7 @@ from podium.cli.options import (
     PluginOption,
     QosPortOption,
     option_groups,
+    with_default,
 )
 from podium.cli.serving_options import (
     LeaderFlags,
@@ -51,17 +52,7 @@ class RunCommand(PodiumCommand):
         for warning in found.warnings:
             echo(f"warning: {warning}", err=True)
         ctx.meta[APPLIED] = found.applied
-        return super().parse_args(ctx, with_default_address(found.args))
-
-
-def with_default_address(args: list[str]) -> list[str]:
-    """
-    >>> with_default_address(["--dashboard", "--shadow", "--dashboard", "0.0.0.0:7443"])
-    ['--dashboard=127.0.0.1:7070', '--shadow', '--dashboard', '0.0.0.0:7443']
-    """
-    following = [*args[1:], "-"][: len(args)]
-    is_alone = [each == "--dashboard" and after.startswith("-") for each, after in zip(args, following, strict=True)]
-    return [f"{each}={DASHBOARD}" if alone else each for each, alone in zip(args, is_alone, strict=True)]
+        return super().parse_args(ctx, with_default(found.args, "--dashboard", DASHBOARD))
 
 
 def dashboard_address(text: str) -> "DashboardAddress":
@@ -130,8 +121,7 @@ def run(
 
     Example: podium run --dashboard
     """
-    from podium.cli.configuration import Configured, read_config
-    from podium.cli.kubernetes_version import first_for_some_minor, given_rules
+    from podium.cli.configuration import Configured, first_for_some_minor, given_rules, read_config
     from podium.client import load_access
     from podium.config.flags import with_leader_flags, with_other_flags
     from podium.run.assembly import RunOptions

@@ -9,7 +9,7 @@ import typer
 from podium.cli.errors import InputError
 
 if TYPE_CHECKING:
-    from podium.serving.endpoints.options import ServingOptions
+    from podium.serving.endpoints import ServingOptions
 
 
 LogFormatOption = Annotated[str, typer.Option("--log-format", metavar="text|json", help="How log lines look.")]
@@ -67,7 +67,7 @@ class ServingFlags:
 
     def checked(self, typed: typer.Context, tls_min_version: str = "") -> "ServingOptions":
         """What was typed, checked."""
-        from podium.serving.endpoints.options import ServingOptions
+        from podium.serving.endpoints import ServingOptions
         from podium.serving.tls import MIN_VERSIONS
 
         if tls_min_version:
@@ -85,7 +85,7 @@ class ServingFlags:
             self.authentication_skip_lookup,
             self.tolerate_lookup_failure == "true",
             tuple(filter(None, self.always_allow_paths.split(","))),
-            flags_in_force(typed),
+            flag_values(typed),
             tls_min_version,
         )
 
@@ -126,7 +126,7 @@ class LeaderFlags:
         }
 
 
-def flags_in_force(typed: typer.Context) -> dict[str, str]:
+def flag_values(typed: typer.Context) -> dict[str, str]:
     """Every option of the command, without its dashes, with what was typed or else its default."""
     return {
         max(option.opts, key=len).lstrip("-"): _flag_text(typed.params[option.name])

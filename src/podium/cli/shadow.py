@@ -6,7 +6,7 @@ import typer
 
 from podium import packages
 from podium.cli.commands import Commands
-from podium.cli.console import echo
+from podium.cli.console import echo, echo_data
 from podium.cli.errors import InputError
 from podium.cli.options import Output
 
@@ -52,7 +52,8 @@ def report(
     if output is Output.TABLE:
         _show_table(findings, show)
     else:
-        _show_data(findings, output)
+        others = [each for each in findings if each.outcome not in ("same", "tie")]
+        echo_data({"pods": len(findings), "outcomes": _counts(findings), "differences": others}, output)
 
 
 def _show_table(findings: "list[Finding]", show: int) -> None:
@@ -79,15 +80,6 @@ def _show_table(findings: "list[Finding]", show: int) -> None:
         pods.add_row(each.pod, each.outcome, each.podium or "-", each.other or "-", points, each.reason)
     echo()
     print_table(out, pods)
-
-
-def _show_data(findings: "list[Finding]", output: Output) -> None:
-    import msgspec
-
-    others = [each for each in findings if each.outcome not in ("same", "tie")]
-    data = {"pods": len(findings), "outcomes": _counts(findings), "differences": others}
-    encode = msgspec.yaml.encode if output is Output.YAML else msgspec.json.encode
-    echo(encode(data).decode())
 
 
 def _counts(findings: "list[Finding]") -> dict[str, int]:

@@ -206,7 +206,7 @@ def _podium_table(best: Sequence[NodeAnswer], width: int) -> "Table":
 def _nodes_as_rows(best: Sequence[NodeAnswer], plugins: Sequence[str]) -> "Table":
     from rich.text import Text
 
-    rows = table("The podium")
+    rows = table("Best nodes")
     rows.add_column("", justify="right", no_wrap=True)
     rows.add_column("node", no_wrap=True)
     for plugin in plugins:
@@ -219,7 +219,7 @@ def _nodes_as_rows(best: Sequence[NodeAnswer], plugins: Sequence[str]) -> "Table
 
 
 def _nodes_as_columns(best: Sequence[NodeAnswer], plugins: Sequence[str]) -> "Table":
-    rows = table("The podium")
+    rows = table("Best nodes")
     rows.add_column("plugin", overflow="fold")
     for rank, node in enumerate(best, start=1):
         style = "green" if rank == 1 else ""

@@ -45,8 +45,14 @@ def show_fit(record: "FitRecord", *, yes: bool) -> None:
         ties = [some(_ties(each))] if with_ties else []
         rows.add_row(each.pod, VERDICTS.get(each.verdict, each.verdict), *before, each.after.node or NOWHERE, *ties)
     print_table(out, rows)
+    same: dict[tuple[str, ...], list[str]] = {}
     for each in record.pods:
-        _say_why(each)
+        if lines := _why(each):
+            same.setdefault(tuple(lines), []).append(each.pod)
+    for (message, *more), pods in same.items():
+        echo(f"\n{some(pods)}: {message}" if message else "")
+        for line in more:
+            echo(f"  {line}")
     for deadlock in record.deadlock or ():
         echo(f"\n{deadlock.message}")
     if record.rounds:
@@ -146,17 +152,15 @@ def _ties(each: "PodRecord") -> list[str]:
     return [name for name in each.after.ties or () if name != each.after.node]
 
 
-def _say_why(each: "PodRecord") -> None:
-    message = each.message or each.after.message
-    if message:
-        flag = f" (use {each.flag} to override)" if each.flag else ""
-        echo(f"\n{each.pod}: {message}{flag}")
-    for note in each.notes or ():
-        echo(f"  {note}")
+def _why(each: "PodRecord") -> list[str]:
+    """The message of a pod that has one, then what helps."""
+    lines = list(each.notes or ())
     if each.victims:
-        echo(f"  preemption makes room on {each.victims.node} by evicting {some(each.victims.pods)}")
-    for remedy in each.remedies or ():
-        echo(f"  {remedy.node} would take it with {'; '.join(remedy.changes)}")
+        lines.append(f"preemption makes room on {each.victims.node} by evicting {some(each.victims.pods)}")
+    lines += [f"{remedy.node} would take it with {'; '.join(remedy.changes)}" for remedy in each.remedies or ()]
+    message = each.message or each.after.message or ""
+    flag = f" (use {each.flag} to override)" if message and each.flag else ""
+    return [f"{message}{flag}", *lines] if message or lines else []
 
 
 def in_words(record: "FitRecord") -> str:

@@ -1,12 +1,13 @@
 """Makes the state that a question rests on: from files, or from the live cluster with what its scheduler runs with."""
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from podium.cli.console import echo, progress_bar
+from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.judging import LEFT_OUT, print_skipped, state_record, with_exported_config
+from podium.cli.judging import LEFT_OUT, read_dumps, state_record, with_exported_config
 from podium.cli.question_options import StateFlags
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from podium.whatif.sources import KnownState
 
     Configure = Callable[[VersionRules], Configured]
+
+
+RARELY = 50_000, 20, 50
+"""When Python looks for garbage in cycles: there is next to none, and looking through the cluster costs a quarter."""
 
 
 @dataclass
@@ -52,8 +57,7 @@ def load_state(flags: StateFlags, config: str | None = None, known: "KnownState 
 
     Raises InputError, and what reading raises.
     """
-    from podium.cli.configuration import read_config
-    from podium.cli.kubernetes_version import first_for_some_minor, given_rules, rules_of_dump
+    from podium.cli.configuration import first_for_some_minor, given_rules, read_config, rules_of_dump
 
     if flags.cluster and (flags.kubeconfig or flags.context):
         raise InputError("--from is a dump and --kubeconfig a live cluster: give one of them")
@@ -70,26 +74,18 @@ def load_state(flags: StateFlags, config: str | None = None, known: "KnownState 
         state = _from_files(flags, configure, rules, given=file is not None)
     else:
         state = _live(flags, configure, rules, first.settings.client_connection.kubeconfig, given=file is not None)
+    gc.set_threshold(*RARELY)
     for extender in state.configured.settings.extenders:
         state.asides.append(f"warning: extenders are not asked: {extender.url_prefix}")
     return state
 
 
 def _from_files(flags: StateFlags, configure: "Configure", rules: "VersionRules | None", *, given: bool) -> AskedState:
-    from podium.cli.files import STDIN, read_bytes
-    from podium.cli.kubernetes_version import rules_of_dump
-    from podium.cli.live_cluster import HOW_TO_DUMP
+    from podium.cli.configuration import rules_of_dump
     from podium.load.readings import GivenLoad
-    from podium.whatif.sources import read_state
 
     files = flags.cluster or []
-    if files.count(STDIN) > 1:
-        raise InputError('standard input can be read only once: give "-" once')
-    with progress_bar(0, f"reading {', '.join(files)}"):
-        known = read_state(read_bytes(file) for file in files)
-    if not known.objects:
-        raise InputError(f"{', '.join(files)}: no objects that scheduling knows; try {HOW_TO_DUMP}")
-    print_skipped(known.skipped, flags.verbose)
+    known = read_dumps(files, [], flags.verbose)
     configured = configure(rules or rules_of_dump(known.server_version))
     if known.config is not None and not given:
         configured = with_exported_config(configured, known.config, files[0])
@@ -99,10 +95,11 @@ def _from_files(flags: StateFlags, configure: "Configure", rules: "VersionRules 
 def _live(
     flags: StateFlags, configure: "Configure", rules: "VersionRules | None", kubeconfig: str, *, given: bool
 ) -> AskedState:
+    from podium.cli.configuration import rules_at
     from podium.cli.in_charge import in_charge_at
-    from podium.cli.kubernetes_version import rules_at
     from podium.cli.live_cluster import ask_cluster, cluster_access
-    from podium.whatif.sources import KnownState
+    from podium.whatif.quotas import LIMIT_RANGES, QUOTAS
+    from podium.whatif.sources import live_state
 
     access = cluster_access(flags.kubeconfig or kubeconfig or None, flags.context)
     configured = configure(rules or rules_at(access))
@@ -114,9 +111,11 @@ def _live(
             configured = configured._replace(settings=found.settings)
             if found.missing:
                 asides.append(f"warning: its scheduler runs with {', '.join(found.missing)}: give them with --plugin")
-    objects, load, _last = ask_cluster(access, configured.settings, registry, lambda _objects: None, asides.append)
+    objects, load, _last = ask_cluster(
+        access, configured.settings, registry, lambda _objects: None, asides.append, (QUOTAS, LIMIT_RANGES)
+    )
     missing = [each.partition(LEFT_OUT)[0] for each in asides if LEFT_OUT in each]
-    return AskedState(KnownState("live", list(objects), missing=missing), configured, "the cluster", load, asides)
+    return AskedState(live_state(objects, missing), configured, "the cluster", load, asides)
 
 
 def read_questions(files: Sequence[str] | None) -> "Given":

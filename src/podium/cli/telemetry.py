@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podium.cli.commands import Commands
-from podium.cli.console import echo, echo_json
+from podium.cli.console import echo, echo_data
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.options import ContextOption, KubeconfigOption, Output, PluginOption
 
@@ -62,7 +62,7 @@ def show(
     if output is Output.TABLE:
         _print_table(measured.followed, now)
     else:
-        _print_data(measured.followed, now, output)
+        echo_data([_plain(each, now) for each in measured.followed], output)
     for series, problem in measured.problems.items():
         echo(f"{series.query}: {problem}", err=True)
     if measured.problems:
@@ -116,16 +116,6 @@ def _summary(each: "Followed") -> str:
 def _age(seconds: float) -> str:
     seconds = max(0.0, seconds)
     return f"{seconds:.0f}s" if seconds < 120 else f"{seconds / 60:.0f}m"
-
-
-def _print_data(followed: "list[Followed]", now: float, output: Output) -> None:
-    import yaml
-
-    data = [_plain(each, now) for each in followed]
-    if output is Output.JSON:
-        echo_json(data)
-    else:
-        echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=True), nl=False)
 
 
 def _plain(each: "Followed", now: float) -> dict[str, Any]:

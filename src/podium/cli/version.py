@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Final
 
-from podium.cli.console import echo
+from podium.cli.console import echo, echo_data
+from podium.cli.options import Output, OutputOption
 from podium.packages import version
 
 AGREES_WITH: Final = "kube-scheduler v1.36.4"
@@ -12,12 +13,15 @@ COMMIT_FILE: Final = "commit.txt"
 _SHORT: Final = 12
 
 
-def version_command() -> None:
+def version_command(output: OutputOption = Output.TABLE) -> None:
     """Print the version, the commit it was made from, and whose decisions it makes.
 
     Example: podium version
     """
-    echo(version_text())
+    if output is Output.TABLE:
+        echo(version_text())
+    else:
+        echo_data({"version": version(), "commit": _commit(), "decidesAs": AGREES_WITH}, output)
 
 
 def version_text() -> str:

@@ -94,7 +94,7 @@ def whatif(
     comparing: CompareFlags,
     files: Annotated[
         list[str] | None,
-        typer.Option("-f", metavar="FILE", help="Pods, or objects that make pods. Repeatable."),
+        typer.Option("-f", "--filename", metavar="FILE", help="Pods, or objects that make pods. Repeatable."),
     ] = None,
     replicas: Annotated[
         int | None, typer.Option("--replicas", metavar="N", help="So many pods of what -f holds.")

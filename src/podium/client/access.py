@@ -12,12 +12,13 @@ import logging
 import ssl
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from aiohttp import BaseConnector
 from yarl import URL
 
+from podium.client.api_errors import AccessError
 from podium.client.credentials import Credentials, FixedCredentials, Identity, RotatedFile, bearer
-from podium.client.errors import AccessError
 from podium.client.session import TcpConnector
 from podium.client.tls import tls_context
 from podium.framework.clock import Clock, SystemClock
@@ -58,9 +59,21 @@ class Trust:
             raise AccessError(f"{self.origin} {self.file.path} cannot be read: {error.strerror}") from None
 
 
+class Route(NamedTuple):
+    """The way to a server. `connector` makes what connects aiohttp's session (at most so many connections at once),
+    where that is not over TCP."""
+
+    proxy: str | None = None
+    tls_server_name: str | None = None
+    compression: bool = True
+    connector: Callable[[int], BaseConnector] = TcpConnector
+
+
+DIRECT = Route()
+
+
 class Access:
-    """A server and the means to be let in. `token` is short for credentials that are one fixed token. `connector` makes
-    what connects aiohttp's session (at most so many connections at once), where that is not over TCP."""
+    """A server and the means to be let in. `token` is short for credentials that are one fixed token."""
 
     def __init__(
         self,
@@ -71,19 +84,13 @@ class Access:
         token: str | None = None,
         impersonation: Sequence[tuple[str, str]] = (),
         namespace: str = "default",
-        proxy: str | None = None,
-        tls_server_name: str | None = None,
-        compression: bool = True,
+        route: Route = DIRECT,
         clock: Clock | None = None,
-        connector: Callable[[int], BaseConnector] = TcpConnector,
     ) -> None:
-        self.connector = connector
         self.server = server.rstrip("/")
         self.url = URL(self.server)
         self.namespace = namespace
-        self.proxy = proxy
-        self.tls_server_name = tls_server_name
-        self.compression = compression
+        self.route = route
         self.tls: ssl.SSLContext | None = None
         self.headers: Headers = tuple(impersonation)
         self.version = 0

@@ -12,7 +12,7 @@ import logging
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from podium.client.errors import AccessError
+from podium.client.api_errors import AccessError
 
 log = logging.getLogger(__name__)
 REREAD_AFTER = 60.0

@@ -13,12 +13,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from podium.client.api_errors import AccessError
 from podium.client.credentials import Identity, bearer
-from podium.client.errors import AccessError
 from podium.framework.clock import Clock, SystemClock
 from podium.kube.bounds import UNDECODABLE
 from podium.kube.printable import printable
@@ -54,6 +54,17 @@ class PrintedCredential(msgspec.Struct, rename="camel"):
     status: ExecCredentialStatus | None = None
 
 
+class ExecCommand(NamedTuple):
+    """What a kubeconfig says of the command of a user."""
+
+    command: str
+    arguments: Sequence[str] = ()
+    api_version: str = VERSIONS[0]
+    environment: Mapping[str, str] | None = None
+    interactive_mode: str = IF_AVAILABLE
+    install_hint: str = ""
+
+
 class ExecCredentials:
     """The credentials of one user.
 
@@ -64,29 +75,19 @@ class ExecCredentials:
 
     @property
     def awaited(self) -> str:
-        return f"{self._origin}: the command {self._command} has not ended yet"
+        return f"{self._origin}: the command {self._config.command} has not ended yet"
 
     def __init__(
         self,
-        command: str,
-        arguments: Sequence[str],
+        config: ExecCommand,
         *,
         origin: str,
-        api_version: str = VERSIONS[0],
-        environment: Mapping[str, str] | None = None,
         cluster: Mapping[str, Any] | None = None,
-        interactive_mode: str = IF_AVAILABLE,
-        install_hint: str = "",
         clock: Clock | None = None,
     ) -> None:
-        self._command = command
-        self._arguments = list(arguments)
+        self._config = config
         self._origin = origin
-        self._api_version = api_version
-        self._environment = dict(environment or {})
         self._cluster = cluster
-        self._interactive_mode = interactive_mode
-        self._install_hint = install_hint
         self._clock = clock or SystemClock()
         self._last: Identity | None = None
         self._ends: float | None = None
@@ -106,20 +107,26 @@ class ExecCredentials:
         reading, writing = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
-                self._command,
-                *self._arguments,
+                self._config.command,
+                *self._config.arguments,
                 stdin=None if interactive else asyncio.subprocess.DEVNULL,
                 stdout=writing,
-                env={**os.environ, **self._environment, INFO: self._info(interactive)},
+                env={**os.environ, **(self._config.environment or {}), INFO: self._info(interactive)},
                 start_new_session=not interactive,  # a session of its own ends as a whole, but has no terminal
             )
         except FileNotFoundError:
             os.close(reading)
-            hint = f": {printable(self._install_hint)}" if self._install_hint else ": install it or correct `command`"
-            raise AccessError(f"{self._origin}: the command {self._command} was not found{hint}") from None
+            hint = (
+                f": {printable(self._config.install_hint)}"
+                if self._config.install_hint
+                else ": install it or correct `command`"
+            )
+            raise AccessError(f"{self._origin}: the command {self._config.command} was not found{hint}") from None
         except OSError as error:
             os.close(reading)
-            raise AccessError(f"{self._origin}: the command {self._command} cannot run: {error.strerror}") from None
+            raise AccessError(
+                f"{self._origin}: the command {self._config.command} cannot run: {error.strerror}"
+            ) from None
         finally:
             os.close(writing)
         try:
@@ -133,30 +140,33 @@ class ExecCredentials:
             lambda: asyncio.StreamReaderProtocol(printed), os.fdopen(reading, "rb")
         )
         try:
-            async with asyncio.timeout(None if self._interactive_mode == ALWAYS else TIMEOUT):
+            async with asyncio.timeout(None if self._config.interactive_mode == ALWAYS else TIMEOUT):
                 output = b""
                 while chunk := await printed.read(MAX_OUTPUT):
                     output += chunk
                     if len(output) > MAX_OUTPUT:
-                        raise AccessError(f"{self._origin}: the command {self._command} prints without end")
+                        raise AccessError(f"{self._origin}: the command {self._config.command} prints without end")
                 code = await process.wait()
         except TimeoutError:
-            raise AccessError(f"{self._origin}: the command {self._command} did not end within {TIMEOUT:g} s") from None
+            raise AccessError(
+                f"{self._origin}: the command {self._config.command} did not end within {TIMEOUT:g} s"
+            ) from None
         finally:
             pipe.close()  # what the command started may hold its other end for long
         if code != 0:
             raise AccessError(
-                f"{self._origin}: the command {self._command} failed with exit code {code}; what it said is above"
+                f"{self._origin}: the command {self._config.command} failed with exit code {code}; "
+                "what it said is above"
             )
         return output
 
     def _is_interactive(self) -> bool:
-        if self._interactive_mode == NEVER:
+        if self._config.interactive_mode == NEVER:
             return False
         terminal = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
-        if self._interactive_mode == ALWAYS and not terminal:
+        if self._config.interactive_mode == ALWAYS and not terminal:
             raise AccessError(
-                f"{self._origin}: the command {self._command} asks on the terminal (interactiveMode: Always), "
+                f"{self._origin}: the command {self._config.command} asks on the terminal (interactiveMode: Always), "
                 "and there is none: give Podium a token, a certificate or a command that needs no terminal"
             )
         return terminal
@@ -165,20 +175,20 @@ class ExecCredentials:
         spec: dict[str, Any] = {"interactive": interactive}
         if self._cluster is not None:
             spec["cluster"] = self._cluster
-        info = {"kind": "ExecCredential", "apiVersion": self._api_version, "spec": spec}
+        info = {"kind": "ExecCredential", "apiVersion": self._config.api_version, "spec": spec}
         return msgspec.json.encode(info).decode()
 
     def _parse(self, output: bytes) -> tuple[Identity, float | None]:
-        command = f"{self._origin}: the command {self._command}"
+        command = f"{self._origin}: the command {self._config.command}"
         try:
             printed = msgspec.json.decode(output, type=PrintedCredential)
         except msgspec.ValidationError as error:
             raise AccessError(f"{command} printed an ExecCredential that cannot be used: {error}") from None
         except UNDECODABLE:  # the error would quote what was printed
             raise AccessError(f"{command} printed no JSON: it must print an ExecCredential") from None
-        if printed.api_version != self._api_version or printed.kind != "ExecCredential":
+        if printed.api_version != self._config.api_version or printed.kind != "ExecCredential":
             found = f"{printed.kind or 'no kind'} of {printed.api_version or 'no apiVersion'}"
-            raise AccessError(f"{command} printed {found}: `apiVersion` of the user says {self._api_version}")
+            raise AccessError(f"{command} printed {found}: `apiVersion` of the user says {self._config.api_version}")
         status = printed.status
         if status is None or not (status.token or status.client_certificate_data or status.client_key_data):
             raise AccessError(f"{command} printed no status with a token or a certificate: are you logged in?")

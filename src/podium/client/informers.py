@@ -12,12 +12,12 @@ import asyncio
 import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from podium.client.api_errors import ApiError, ClientError
 from podium.client.client import Client
-from podium.client.errors import ApiError, ClientError
 from podium.client.problem_reports import SharedOutage
-from podium.client.reflector import Reflector
+from podium.client.reflector import Reflector, WatchOptions
 from podium.client.resource import GATED, RESOURCES, WATCHED, ApiResource, NoSuchKindError, find_resource
 from podium.engine.intake import Intake
 from podium.framework.declarations import is_plain
@@ -36,9 +36,19 @@ GLANCE = 0.02
 class PodFollower(Protocol):
     """Something that sees every pod before the engine does."""
 
-    def saw(self, pod: Pod) -> None: ...
+    def observe(self, pod: Pod) -> None: ...
 
     def gone(self, pod: Pod) -> None: ...
+
+
+class WatchedKinds(NamedTuple):
+    """What informers keep up to date."""
+
+    custom: Iterable[str] = ()
+    """Names of custom resources."""
+    resources: Iterable[ApiResource[Any]] = WATCHED
+    keep_raw: bool = False
+    """Whether the JSON of pods and nodes is kept beside the objects."""
 
 
 class Informers:
@@ -48,14 +58,12 @@ class Informers:
         self,
         client: Client,
         intake: Intake,
+        watched: WatchedKinds,
         *,
-        custom: Iterable[str],
-        resources: Iterable[ApiResource[Any]] = WATCHED,
         changed: Callable[[], None],
         follower: PodFollower | None = None,
         rng: random.Random,
         report: Callable[[str], None],
-        keep_raw: bool = False,
     ) -> None:
         self._client = client
         self._intake = intake
@@ -64,11 +72,11 @@ class Informers:
         self._rng = rng
         self._report = report
         self._outage = SharedOutage(report)
-        self._custom = {name: asyncio.Event() for name in sorted(custom)}
+        self._custom = {name: asyncio.Event() for name in sorted(watched.custom)}
         """Set when all of it is here, or when it is known why none is."""
         self.by_kind: dict[type, Reflector[Any]] = {
-            resource.type: self._reflector(resource, keep_raw=keep_raw and resource.type in (Pod, Node))
-            for resource in resources
+            resource.type: self._reflector(resource, keep_raw=watched.keep_raw and resource.type in (Pod, Node))
+            for resource in watched.resources
             if resource.type is not None
         }
 
@@ -80,13 +88,12 @@ class Informers:
             on_delete=self._delete,
             report=self._report,
             rng=self._rng,
-            outage=self._outage,
-            keep_raw=keep_raw,
+            options=WatchOptions(outage=self._outage, keep_raw=keep_raw),
         )
 
     def _set(self, item: Any) -> None:
         if self._follower is not None and isinstance(item, Pod):
-            self._follower.saw(item)
+            self._follower.observe(item)
         self._intake.set(item)
         self._changed()
 
@@ -139,7 +146,7 @@ class Informers:
             on_delete=lambda item: moved(item, None),
             report=self._report,
             rng=self._rng,
-            outage=self._outage,
+            options=WatchOptions(outage=self._outage),
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())

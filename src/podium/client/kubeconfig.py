@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from podium.client.errors import AccessError
+from podium.client.api_errors import AccessError
 from podium.kube.documents import SETTINGS, DocumentError, read_file, read_yaml
-from podium.kube.nulls import without_null_fields
+from podium.kube.json_object import without_null_fields
 
 
 class KubeconfigEntry(msgspec.Struct, rename="kebab", kw_only=True):

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 import msgspec
 
+from podium.client.api_errors import ApiError
 from podium.client.client import Client
-from podium.client.errors import ApiError
 from podium.client.reading import BrokenStream, FoundObject, Reader
 from podium.client.replica import BATCH
 from podium.client.resource import ApiResource

@@ -13,10 +13,19 @@ from urllib.parse import quote
 
 from yarl import URL
 
-from podium.client.access import Access, Trust
+from podium.client.access import Access, Route, Trust
+from podium.client.api_errors import AccessError
 from podium.client.credentials import FileCredentials, FixedCredentials, Identity, RotatedFile, basic, bearer
-from podium.client.errors import AccessError
-from podium.client.exec_plugin import ALWAYS, EXTENSION, IF_AVAILABLE, NEVER, VERSIONS, ExecCredentials, cluster_info
+from podium.client.exec_plugin import (
+    ALWAYS,
+    EXTENSION,
+    IF_AVAILABLE,
+    NEVER,
+    VERSIONS,
+    ExecCommand,
+    ExecCredentials,
+    cluster_info,
+)
 from podium.client.kubeconfig import EntryLocation, ExecConfig, KubeconfigCluster, KubeconfigUser, select
 
 _HEADER_KEY = "!#$&'*+-.^_`|~"
@@ -52,7 +61,7 @@ def load_access(
     if master:
         url = _server_url(master, "https", EntryLocation(Path("--master")))
         trust = Trust(insecure=any_certificate)
-        return Access(str(url), trust=trust, proxy=proxy_from_environment(url, os.environ))
+        return Access(str(url), trust=trust, route=Route(proxy=proxy_from_environment(url, os.environ)))
     raise AccessError(
         f"no cluster was named: give --kubeconfig FILE, set $KUBECONFIG, or write {usual}; "
         "inside a pod, the service account's token must be mounted"
@@ -72,7 +81,7 @@ def _from_service_account(server: str, folder: Path, any_certificate: bool) -> A
         else Trust(file=RotatedFile(folder / "ca.crt"), origin="the service account: ca.crt"),
         credentials=credentials,
         namespace=pod_namespace(os.environ, folder),
-        proxy=proxy_from_environment(url, os.environ),
+        route=Route(proxy=proxy_from_environment(url, os.environ)),
     )
     access.adopt(credentials.read(0.0))
     return access
@@ -102,9 +111,11 @@ def _from_kubeconfig(files: list[Path], name: str | None, master: str | None, an
         credentials=credentials,
         impersonation=_impersonation(user, user_location),
         namespace=context.namespace or "default",
-        proxy=proxy,
-        tls_server_name=None if master else cluster.tls_server_name or None,
-        compression=not cluster.disable_compression,
+        route=Route(
+            proxy=proxy,
+            tls_server_name=None if master else cluster.tls_server_name or None,
+            compression=not cluster.disable_compression,
+        ),
     )
     access.adopt(Identity() if isinstance(credentials, ExecCredentials) else credentials.read(0.0))
     return access
@@ -226,14 +237,16 @@ def _exec_credentials(
         )
     command = str(location.path(plugin.command)) if os.sep in plugin.command else plugin.command
     return ExecCredentials(
-        command,
-        plugin.args,
+        ExecCommand(
+            command,
+            plugin.args,
+            api_version=plugin.api_version,
+            environment={variable.name: variable.value for variable in plugin.env},
+            interactive_mode=mode,
+            install_hint=plugin.install_hint,
+        ),
         origin=str(location),
-        api_version=plugin.api_version,
-        environment={variable.name: variable.value for variable in plugin.env},
         cluster=info,
-        interactive_mode=mode,
-        install_hint=plugin.install_hint,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from podium.client.errors import ApiError, ClientError, refusal
+from podium.client.api_errors import ApiError, ClientError, refusal
 from podium.client.resource import ApiResource
 from podium.kube import DecodeError, decode_json
 

@@ -17,12 +17,12 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from podium.client.api_errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
 from podium.client.client import SILENT_WATCH, Client
-from podium.client.errors import AccessError, ApiError, ClientError, TimedOut, Unreachable
 from podium.client.listing import list_all
 from podium.client.problem_reports import ProblemReports, SharedOutage
 from podium.client.reading import (
@@ -59,6 +59,21 @@ NAMED = 10
 """Objects of one list that are reported by name when they cannot be read; the others are counted."""
 
 
+class WatchOptions(NamedTuple):
+    """How one collection is watched."""
+
+    keep_raw: bool = False
+    """Whether the JSON of each object is kept beside it."""
+    outage: SharedOutage | None = None
+    """Shared by collections whose trouble is reported once."""
+    backoff: Backoff | None = None
+    idle: float = SILENT_WATCH
+    longest_line: int = LONGEST_LINE
+
+
+USUAL = WatchOptions()
+
+
 class Reflector(Generic[T]):
     """`store`: the objects by "namespace/name" or "name". `run` it as a task; `synced` is set after the first list.
 
@@ -76,11 +91,7 @@ class Reflector(Generic[T]):
         on_delete: Callable[[T], None],
         report: Callable[[str], None],
         rng: random.Random,
-        keep_raw: bool = False,
-        outage: SharedOutage | None = None,
-        backoff: Backoff | None = None,
-        idle: float = SILENT_WATCH,
-        longest_line: int = LONGEST_LINE,
+        options: WatchOptions = USUAL,
     ) -> None:
         self.resource = resource
         self.synced = asyncio.Event()
@@ -90,15 +101,15 @@ class Reflector(Generic[T]):
         """How many watches have been begun: one, and another for each that ended."""
         self._client = client
         self._rng = rng
-        self._reader = Reader(resource, keep_raw=keep_raw)
+        self._reader = Reader(resource, keep_raw=options.keep_raw)
         self._replica = Replica(
             self._reader.identify, on_set=on_set, on_delete=on_delete, failed=self._report_failed_callback
         )
         self._reports = ProblemReports(report)
-        self._outage = outage
-        self._backoff = backoff or Backoff(rng)
-        self._idle = idle
-        self._longest_line = longest_line
+        self._outage = options.outage
+        self._backoff = options.backoff or Backoff(rng)
+        self._idle = options.idle
+        self._longest_line = options.longest_line
         self._version = ""  # where the next watch begins; empty when the collection has to be listed first
         self.refused = False
         """Whether the server last said that it has no such kind, or does not show it; more than a fault that passes."""

@@ -47,6 +47,7 @@ from podium.kube import (
     VolumeAttachment,
 )
 from podium.kube.custom_object import CORE_KINDS
+from podium.kube.kinds_around_pods import RuntimeClass
 from podium.kube.versions import Gate
 
 T = TypeVar("T")
@@ -124,6 +125,7 @@ RESOURCES: Final[dict[type[KubeObject], ApiResource[Any]]] = {
     DeviceTaintRule: ApiResource("/apis/resource.k8s.io/v1/devicetaintrules", DeviceTaintRule, optional=True),
     ResourceClaimTemplate: ApiResource("/apis/resource.k8s.io/v1/resourceclaimtemplates", ResourceClaimTemplate),
     PriorityClass: ApiResource("/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass),
+    RuntimeClass: ApiResource("/apis/node.k8s.io/v1/runtimeclasses", RuntimeClass, optional=True),
     PodGroup: ApiResource(
         "/apis/scheduling.k8s.io/v1beta1/podgroups", PodGroup, older="/apis/scheduling.k8s.io/v1alpha2/podgroups"
     ),
@@ -135,7 +137,9 @@ GATED: Final[dict[type[KubeObject], Gate]] = {
 }
 """Kinds that are read only while a gate is on."""
 WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(
-    resource for kind, resource in RESOURCES.items() if kind not in (PriorityClass, ResourceClaimTemplate, *GATED)
+    resource
+    for kind, resource in RESOURCES.items()
+    if kind not in (PriorityClass, RuntimeClass, ResourceClaimTemplate, *GATED)
 )
 
 

@@ -2,6 +2,11 @@
 
 Large answers come compressed and in many chunks, which aiohttp's C parser reads well; for the many small writes see
 `wire`. Watches have a connector of their own without a limit: however many run, requests never wait for one of theirs.
+
+Also turns what the operating system, OpenSSL and aiohttp raise into one sentence: why there was no answer.
+
+Its reader has a scheduler that does not start, so the sentence names the server and, where it is clear, what to
+look at. Nothing of the request is quoted.
 """
 
 import asyncio
@@ -16,9 +21,11 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from podium.client.connection_errors import unreachable
-from podium.client.wire import AnswerTooLargeError
+from podium.client.api_errors import TimedOut, Unreachable
+from podium.client.pool import NotSentError
+from podium.client.wire import AnswerTooLargeError, MalformedResponseError
 from podium.kube.bounds import MOST_VALUES
+from podium.kube.printable import printable, shortened
 
 SLICE = 1 << 20
 """Bytes between two turns for the rest of the process: unpacking needs no waiting for the network."""
@@ -26,6 +33,16 @@ LARGE = 8 << 20
 """Bytes from which answers are read one after the other: many at once would add up."""
 ROUNDS_TO_CLOSE = 20
 """Rounds of the event loop that connections get to close in."""
+_QUOTED = 200
+"""Characters of what a server's fault is called: the name quotes what it sent."""
+
+_BEFORE_SENDING = (
+    NotSentError,
+    aiohttp.ClientConnectorError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ClientProxyConnectionError,
+)
 
 
 class TcpConnector(aiohttp.TCPConnector):
@@ -173,3 +190,56 @@ class Chunks:
             self._unpaused = 0
             await asyncio.sleep(0)
         return chunk
+
+
+def unreachable(error: BaseException, host: str) -> Unreachable:
+    """The error to raise for one of those that end an exchange."""
+    sent = not isinstance(error, _BEFORE_SENDING)
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        why = error.os_error.strerror or error.os_error
+        return Unreachable(f"the proxy on the way to {host} cannot be reached: {why}", sent=False)
+    cause = _cause(error)
+    if isinstance(cause, TimeoutError):
+        waited = "did not answer in time" if sent else "could not be connected to in time"
+        return TimedOut(f"{host} {waited}", sent=sent)
+    forbidding = isinstance(cause, aiohttp.ClientHttpProxyError) and cause.status < 500
+    lasting = isinstance(cause, AnswerTooLargeError) or (not sent and (isinstance(cause, ssl.SSLError) or forbidding))
+    return Unreachable(_sentence(cause, host), sent=sent, lasting=lasting)
+
+
+def _cause(error: BaseException) -> BaseException:
+    if isinstance(error, NotSentError) and error.__cause__ is not None:
+        return error.__cause__
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return error.certificate_error
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return error.os_error
+    return error
+
+
+def _sentence(error: BaseException, host: str) -> str:
+    match error:
+        case ssl.SSLCertVerificationError():
+            return f"the certificate of {host} is not accepted: {error.verify_message}; see certificate-authority"
+        case ssl.SSLError(reason="WRONG_VERSION_NUMBER" | "RECORD_LAYER_FAILURE" | "PACKET_LENGTH_TOO_LONG"):
+            return f"{host} does not speak TLS: is it http:// instead of https://, or another port?"
+        case ssl.SSLError():
+            return f"no TLS connection to {host}: {error.reason or error}"
+        case ConnectionRefusedError():
+            return f"{host} refuses connections: is the API server running there?"
+        case socket.gaierror():
+            return f"the address of {host} is not known: {error.strerror}"
+        case aiohttp.ClientHttpProxyError():
+            return f"the proxy does not connect to {host}: it answered {error.status} {error.message}"
+        case AnswerTooLargeError():
+            return f"{host} sent too much: {error}"
+        case MalformedResponseError():
+            return f"{host} sent something else than an answer: {error}"
+        case aiohttp.ClientResponseError() if error.message:
+            what = printable(shortened(error.message.partition("\n")[0], _QUOTED))
+            return f"{host} sent something else than an answer: {what}"
+        case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionResetError():
+            return f"{host} closed the connection before the whole answer came"
+        case OSError() if error.strerror:
+            return f"{host} cannot be reached: {error.strerror}"
+    return f"{host} cannot be reached: {type(error).__name__}"

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from podium.client.errors import AccessError
+from podium.client.api_errors import AccessError
 
 
 def tls_context(

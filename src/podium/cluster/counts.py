@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from podium.cluster.columns import Column, ColumnSet
 from podium.cluster.labels import LabelColumn, NodeLabels
-from podium.cluster.selector_index import AnchorIndex, Pair, anchors
+from podium.cluster.selector_index import Pair, SelectorIndex, required_pairs
 from podium.kube.selector import Selector
 
 MOST_COLUMNS = 2048
@@ -128,7 +128,7 @@ class PodCounts:
         self._classes: dict[ClassKey, PodClass] = {}
         self._classes_by_pair: dict[Pair, dict[PodClass, None]] = {}
         self._by_query: OrderedDict[PodQuery, CountColumn] = OrderedDict()
-        self._by_anchor: AnchorIndex[CountColumn] = AnchorIndex()
+        self._by_anchor: SelectorIndex[CountColumn] = SelectorIndex()
         self._ticks = count(1)
 
     def class_of(self, namespace: str, labels: Mapping[str, str], terminating: bool) -> PodClass:
@@ -194,7 +194,7 @@ class PodCounts:
         return pods
 
     def _candidates(self, query: PodQuery) -> dict[PodClass, None]:
-        pairs = anchors(query.terms[0].selector)
+        pairs = required_pairs(query.terms[0].selector)
         if pairs is None:
             return dict.fromkeys(self._classes.values())
         return {pods: None for pair in pairs for pods in self._classes_by_pair.get(pair, ())}

@@ -18,9 +18,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from kubecel.names import joined
-from podium.cluster.attached import may_attach
+from podium.cluster.attached import Disk, inline_disks, may_attach
 from podium.cluster.counts import PodClass
-from podium.cluster.disks import Disk, inline_disks
 from podium.cluster.resources import CORE_RESOURCES
 from podium.cluster.terms import parse_terms
 from podium.kube import Container, PersistentVolumeClaim, Pod, PodSpec, Volume
@@ -62,7 +61,7 @@ class PodFacts:
         "notes",
         "pod_class",
         "ports",
-        "scarce",
+        "scalar",
         "signature",
         "terms",
         "terms_errors",
@@ -77,7 +76,7 @@ class PodFacts:
         core = [requests.pop(name, 0) for name in CORE_RESOURCES]
         self.counted = np.array((*core, *nonzero_requested(pod, by_sums=resize_by_sums), 1), dtype=np.int64)
         """What the pod adds to the first lines of the resource columns."""
-        self.scarce = tuple((name, amount) for name, amount in requests.items() if amount)
+        self.scalar = tuple((name, amount) for name, amount in requests.items() if amount)
         """What the pod adds of resources beyond cpu, memory and ephemeral storage."""
         self.none_of = tuple(name for name, amount in requests.items() if not amount)
         """Scarce resources of which the pod requests 0."""

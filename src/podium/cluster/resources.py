@@ -2,7 +2,7 @@
 
 Every node has cpu, memory and ephemeral storage. What is asked for and offered of them stands in one matrix,
 int64[line, row], so that one resource over all nodes is contiguous, and all about one node is one slice. All other
-resources are scarce (see `ScarceColumns`) and go by name. CPU is in thousandths, everything else in units, both
+resources are scalar (see `ScalarColumns`) and go by name. CPU is in thousandths, everything else in units, both
 rounded up, as kube-scheduler keeps them. `nonzero` is what scoring uses for CPU and memory: pods that ask for nothing
 count 100m and 200 MiB per container. The number of pods a node may hold is not a resource here but the column
 `allowed_pods`, compared with `pod_count`.
@@ -40,7 +40,7 @@ Amounts = NDArray[np.int64]
 FEW_ROWS = 64
 
 
-class ScarceColumns:
+class ScalarColumns:
     """Amounts by name and row of things that most nodes do not have: devices, huge pages, other extended resources.
 
     There may be thousands of names, each known to one node only: a column for each would be nodes × names of zeros.
@@ -100,9 +100,9 @@ class ScarceColumns:
 class ResourceColumns:
     def __init__(self, columns: ColumnSet) -> None:
         self._lines = columns.new(np.int64, (LINES,))
-        self._scarce_allocatable = ScarceColumns(columns)
-        self._scarce_requested = ScarceColumns(columns)
-        self._scarce_on: dict[int, list[str]] = {}
+        self._scalar_allocatable = ScalarColumns(columns)
+        self._scalar_requested = ScalarColumns(columns)
+        self._scalar_on: dict[int, list[str]] = {}
         self._read = -1
         """The row that `on` was asked about last, while nothing has changed there."""
         self._numbers: list[int] = []
@@ -132,12 +132,12 @@ class ResourceColumns:
     def allocatable_of(self, name: str) -> Amounts:
         """int64[rows]: what the nodes offer of any resource."""
         number = NUMBER.get(name)
-        return self._scarce_allocatable.over_rows(name) if number is None else self._lines.view[ALLOCATABLE + number]
+        return self._scalar_allocatable.over_rows(name) if number is None else self._lines.view[ALLOCATABLE + number]
 
     def requested_of(self, name: str) -> Amounts:
         """int64[rows]: what pods ask for of any resource."""
         number = NUMBER.get(name)
-        return self._scarce_requested.over_rows(name) if number is None else self._lines.view[REQUESTED + number]
+        return self._scalar_requested.over_rows(name) if number is None else self._lines.view[REQUESTED + number]
 
     def table(self, names: tuple[str, ...], *, offered: bool = False, nonzero: bool = False) -> Amounts:
         """int64[name, row]: what pods ask for (`nonzero`: at least the defaults), or what nodes offer."""
@@ -158,21 +158,21 @@ class ResourceColumns:
             self._read = row
         return self._numbers
 
-    def scarce_on(self, name: str, row: int) -> tuple[int, int]:
-        """(allocatable, requested) of a scarce resource on one row."""
-        return self._scarce_allocatable.get(name, row), self._scarce_requested.get(name, row)
+    def scalar_on(self, name: str, row: int) -> tuple[int, int]:
+        """(allocatable, requested) of a scalar resource on one row."""
+        return self._scalar_allocatable.get(name, row), self._scalar_requested.get(name, row)
 
     @property
-    def scarce_names(self) -> frozenset[str]:
-        """The scarce resources that nodes offer."""
-        return self._scarce_allocatable.names
+    def scalar_names(self) -> frozenset[str]:
+        """The scalar resources that nodes offer."""
+        return self._scalar_allocatable.names
 
     def unused(self, columns: ColumnSet) -> ResourceColumns:
         """The same nodes without any pods; to be read only."""
         unused = copy(self)
         unused._lines = columns.new(np.int64, (LINES,))
         unused._lines.view[ALLOCATABLE:] = self._lines.view[ALLOCATABLE:]
-        unused._scarce_requested = ScarceColumns(columns)
+        unused._scalar_requested = ScalarColumns(columns)
         unused._read = -1
         return unused
 
@@ -187,14 +187,14 @@ class ResourceColumns:
             elif name in NUMBER:
                 offered[NUMBER[name]] = units(amount)
             elif is_scalar_resource_name(name):
-                self._scarce_allocatable.set(name, row, units(amount))
-                self._scarce_on.setdefault(row, []).append(name)
+                self._scalar_allocatable.set(name, row, units(amount))
+                self._scalar_on.setdefault(row, []).append(name)
 
     def clear_allocatable(self, row: int) -> None:
         self._read = -1
         self._lines.view[ALLOCATABLE:, row] = 0
-        for name in self._scarce_on.pop(row, ()):
-            self._scarce_allocatable.set(name, row, 0)
+        for name in self._scalar_on.pop(row, ()):
+            self._scalar_allocatable.set(name, row, 0)
 
     def add_pod(self, facts: PodFacts, row: int, sign: int) -> None:
         """Count a pod in (+1) or out (−1)."""
@@ -204,5 +204,5 @@ class ResourceColumns:
             totals += facts.counted
         else:
             totals -= facts.counted
-        for name, amount in facts.scarce:
-            self._scarce_requested.add(name, row, sign * amount)
+        for name, amount in facts.scalar:
+            self._scalar_requested.add(name, row, sign * amount)

@@ -20,11 +20,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.cluster.attached import AttachedVolumes
+from podium.cluster.attached import AttachedVolumes, MountedDisks
 from podium.cluster.columns import ColumnSet, Interned
 from podium.cluster.counts import PodClass, PodCounts
 from podium.cluster.csi_nodes import CsiNodeColumns
-from podium.cluster.disks import MountedDisks
 from podium.cluster.facts import FactsCache, PodFacts
 from podium.cluster.free_volumes import FreeVolumes, StoragePools
 from podium.cluster.images import NodeImages

@@ -2,7 +2,8 @@
 
 A pod is repelled by (required anti-affinity) or drawn to (preferred terms, required affinity) pods that are already
 placed. Placed pods of one Deployment share their terms, so terms are grouped by value, with a column that says how
-often each node's pods hold the term. A new pod is compared with the distinct terms only, found through their anchors.
+often each node's pods hold the term. A new pod is compared with the distinct terms only, found through the
+labels that they require.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from podium.cluster.columns import Column, ColumnSet
 from podium.cluster.counts import RowCount
-from podium.cluster.selector_index import AnchorIndex
+from podium.cluster.selector_index import SelectorIndex
 from podium.kube import Affinity, PodAffinityTerm
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
 
@@ -103,7 +104,7 @@ class PlacedTerms:
     def __init__(self, columns: ColumnSet) -> None:
         self._columns = columns
         self._groups: dict[Term, TermGroup] = {}
-        self._by_anchor: AnchorIndex[TermGroup] = AnchorIndex()
+        self._by_anchor: SelectorIndex[TermGroup] = SelectorIndex()
         self._ticks = count(1)
         self.epoch = 0
 

@@ -216,14 +216,14 @@ class NodeInfo:
         """What the node offers: cpu in thousandths, everything else in units."""
         resources, number = self._cluster.resources, NUMBER.get(resource)
         if number is None:
-            return resources.scarce_on(resource, self.row)[0]
+            return resources.scalar_on(resource, self.row)[0]
         return int(resources.allocatable[number, self.row])
 
     def requested(self, resource: str) -> int:
         """The sum of the requests of its pods."""
         resources, number = self._cluster.resources, NUMBER.get(resource)
         if number is None:
-            return resources.scarce_on(resource, self.row)[1]
+            return resources.scalar_on(resource, self.row)[1]
         return int(resources.requested[number, self.row])
 
     @property

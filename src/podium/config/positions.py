@@ -13,8 +13,7 @@ import yaml
 
 from podium.config.field import FieldPath, Step
 from podium.kube.documents import SETTINGS, DocumentError
-from podium.kube.yaml_nodes import compose, line_of, merge_sources, merged_entries
-from podium.kube.yaml_scalars import is_merge_key, key_text, scalar_value
+from podium.kube.yaml_nodes import compose, is_merge_key, key_text, line_of, merge_sources, merged_entries, scalar_value
 
 
 class Position(NamedTuple):

@@ -8,8 +8,8 @@ import yaml
 from podium.config.durations import encode_hook
 from podium.config.points import Point
 from podium.config.types import API_VERSION, KIND, ClientConnection, ExtenderConfig, LeaderElection, Plugins, PluginSet
-from podium.kube.nulls import without_null_fields
-from podium.kube.versions import NEWEST, Gates, VersionRules
+from podium.kube.json_object import without_null_fields
+from podium.kube.versions import NEWEST, Gate, Gates, VersionRules
 
 POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION = 300.0
 """Seconds a pod may be unschedulable before it is tried again, though nothing has woken it."""
@@ -25,6 +25,20 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     placement_weights: dict[str, int]  # the same for placementScore
     args: dict[str, msgspec.Struct]  # of each enabled plugin that takes arguments
     plugin_sets: Plugins  # the merged sets the above was made from, as kube-scheduler shows them
+
+    def running_plugins(self, gates: Gates) -> dict[Point, dict[str, int | None]]:
+        """The plugins of each extension point that the gates switch on, in running order, with their weights there."""
+        idle: set[Point] = set()
+        if Gate.TOPOLOGY_AWARE not in gates:
+            idle |= {Point.PLACEMENT_GENERATE, Point.PLACEMENT_SCORE}
+        if Gate.GENERIC_WORKLOAD not in gates:
+            idle.add(Point.POD_GROUP_POST_FILTER)
+        weights = {Point.SCORE: self.weights, Point.PLACEMENT_SCORE: self.placement_weights}
+        return {
+            point: {name: weights.get(point, {}).get(name) for name in names}
+            for point, names in self.plugins.items()
+            if names and point not in idle
+        }
 
 
 class SchedulerConfig(msgspec.Struct, frozen=True, kw_only=True):

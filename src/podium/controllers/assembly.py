@@ -20,11 +20,10 @@ from podium.config.types import LeaderElection
 from podium.controllers.catalog import choose
 from podium.controllers.reconcile import Reconciler
 from podium.controllers.watches import SharedWatch, shared_watches
-from podium.serving.election.election import candidate
-from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
-from podium.serving.endpoints.server import Endpoints, EndpointServer
+from podium.serving.election import candidate
+from podium.serving.endpoints import Endpoints, EndpointServer, ServingOptions, build_endpoint_access
 from podium.serving.environment import ProcessEnvironment, stop_on_signals, this_machine
-from podium.serving.events.recorder import EventRecorder
+from podium.serving.event_recorder import EventRecorder
 from podium.serving.log import LOG
 from podium.serving.process_loop import ProcessLoop, cancel
 from podium.serving.process_metrics import ProcessMetrics

@@ -1,8 +1,9 @@
-"""Offers a pod the next best node of the pod before it, where one such pod fills a node (OpportunisticBatching).
+"""Offers a pod the next best node of the pod before it (OpportunisticBatching).
 
 kube-scheduler keeps the scores of the last pod for half a second. If the next pod has the same signature, and the node
 that the last one took refuses it, it is offered the node that comes next in the heap of these scores, and takes it if
-filters let it: nothing is scored again. Which of several equal nodes that is differs from what a fresh heap gives up.
+filters let it. If that node has room for one more, it is scored again and joins the others in a new heap (before
+Kubernetes 1.37, the batch ends). Which of several equal nodes comes next differs from what a fresh heap gives.
 
 A signature is what `podium.engine.pod_signatures` says for all plugins. Default spread constraints, extenders, and
 plugins that do not sign keep a profile from ever batching, so that with the default profile nothing but the counters
@@ -15,7 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Final
 
-from podium.cluster import Rows
+import numpy as np
+
+from podium.cluster import Nodes, Rows
 from podium.config.points import Point
 from podium.engine.choice import ScoreHeap
 from podium.engine.pod_signatures import signature_of
@@ -42,6 +45,9 @@ POD_NOT_BATCHABLE: Final = "pod_not_batchable"
 EXPIRED: Final = "expired"
 NODE_MISSING: Final = "node_missing"
 NODE_NOT_FULL: Final = "node_not_full"
+POD_NOMINATED: Final = "pod_nominated"
+FILTER_ERROR: Final = "filter_error"
+RESCORE_ERROR: Final = "rescore_error"
 EMPTY_LIST: Final = "empty_list"
 
 
@@ -65,6 +71,8 @@ class Batch:
         self._last_node = ""
         self.attempts: Counter[str] = Counter()
         self.flushes: Counter[str] = Counter()
+        self.rescores = 0
+        """How often the last node was scored again."""
 
     def hint(self, cycle: Cycle, number: int) -> str:
         """The node to try first in the scheduling cycle of this number; empty: none in particular."""
@@ -79,31 +87,51 @@ class Batch:
     def _next_best(self, cycle: Cycle, number: int) -> str:
         assert self._heap is not None
         row = cycle.cluster.row_of.get(self._last_node)
+        rescores = self._runtime.handle.rules.batches_score_the_last_node_again
         if number != self._last_cycle + 1:
             flush = POD_SKIPPED
+        elif rescores and cycle.pod.status.nominated_node_name:
+            flush = POD_NOMINATED
         elif self._signature != self._sign(cycle):
             flush = POD_INCOMPATIBLE
         elif self._clock.now() > self._since + LONGEST:
             flush = EXPIRED
         elif row is None or cycle.cluster.nodes[row] is None:
             flush = NODE_MISSING
-        elif not self._is_refused(cycle, row):
-            flush = NODE_NOT_FULL
         else:
-            return cycle.cluster.names[self._heap.pop()]
+            flush = self._look_again(cycle, row, rescores=rescores)
+            if not flush:
+                return cycle.cluster.names[self._heap.pop()]
         self.flushes[flush] += 1
         return ""
 
-    def _is_refused(self, cycle: Cycle, row: int) -> bool:
-        """Whether filters keep the pod off a node, whoever is nominated to it."""
+    def _look_again(self, cycle: Cycle, row: int, *, rescores: bool) -> str:
+        """Look at the node that the last pod took, whoever is nominated to it; why there can be no hint, or nothing."""
         try:
             if self._runtime.run_pre_filter_untimed(cycle).status is not None:
-                return False
-            return self._runtime.run_filters_on(cycle, row) is not None
+                return NODE_NOT_FULL
+            if self._runtime.run_filters_on(cycle, row) is not None:
+                return ""
+            return self._rescore(cycle, row) if rescores else NODE_NOT_FULL
         except PluginError:
-            return False
+            return FILTER_ERROR if rescores else NODE_NOT_FULL
         finally:
             cycle.forget_notes()
+
+    def _rescore(self, cycle: Cycle, row: int) -> str:
+        """Have a node compete again. The others are scored as well: they get what they had, unless they changed."""
+        assert self._heap is not None
+        self.rescores += 1
+        rows = np.array([*self._heap.rows, row], dtype=np.intp)
+        nodes = Nodes(cycle.cluster, rows)
+        if any(cycle.cluster.nodes[each] is None for each in rows.tolist()):
+            return NODE_MISSING
+        try:
+            self._runtime.run_pre_score(cycle, nodes)
+            self._heap = ScoreHeap(rows, self._runtime.run_scores(cycle, nodes).total, top_is_taken=False)
+        except PluginError:
+            return RESCORE_ERROR
+        return ""
 
     def store(self, cycle: Cycle, number: int, row: int, feasible: int, scored: Scored) -> None:
         """Note the node that was chosen, and the scores of all that were feasible, where there are several."""
@@ -131,7 +159,7 @@ class Batch:
     def _sign(self, cycle: Cycle) -> Hashable:
         """What all plugins say of a pod, kept while it cannot change; None where one cannot say."""
         facts = cycle.facts
-        if facts.claims or facts.scarce:  # the notes are shared by pods with other claims; and classes come and go
+        if facts.claims or facts.scalar:  # the notes are shared by pods with other claims; and classes come and go
             return self._signed(cycle)
         if self not in facts.notes:
             facts.notes[self] = self._signed(cycle)

@@ -23,7 +23,7 @@ def node_events(before: Node | None, after: Node | None) -> list[Event]:
     ['NodeAdd']
     """
     if before is None or after is None:
-        return [came_or_went(Resource.NODE, before, after)]
+        return [added_or_deleted(Resource.NODE, before, after)]
     return [Event(Resource.NODE, action) for action in _node_changes(before, after)]
 
 
@@ -37,12 +37,12 @@ def pod_events(before: Pod | None, after: Pod | None, waiting: str = Resource.UN
     assert latest is not None, "a pod that neither was nor is cannot have changed"
     resource = Resource.ASSIGNED_POD if latest.spec.node_name else waiting
     if before is None or after is None:
-        return [came_or_went(resource, before, after)]
+        return [added_or_deleted(resource, before, after)]
     events = [Event(resource, action) for action in _pod_changes(before, after)]
     return events or [Event(resource, Action.UPDATE)]
 
 
-def came_or_went(resource: str, before: Any, after: Any) -> Event:
+def added_or_deleted(resource: str, before: Any, after: Any) -> Event:
     """The event for any other kind of object, of which only coming, going and changing are distinguished."""
     return Event(resource, Action.ADD if before is None else Action.DELETE if after is None else Action.UPDATE)
 

@@ -29,15 +29,22 @@ def top_of_heap(scores: NDArray[np.int64]) -> int:
 
 
 class ScoreHeap:
-    """A max-heap over the scores of rows, after its top was taken: the others come in the order of kube-scheduler's."""
+    """A max-heap over the scores of rows, mostly after its top was taken: the others come in the order of
+    kube-scheduler's."""
 
-    def __init__(self, rows: NDArray[np.intp], scores: NDArray[np.int64]) -> None:
+    def __init__(self, rows: NDArray[np.intp], scores: NDArray[np.int64], *, top_is_taken: bool = True) -> None:
         self._rows = rows.copy()  # the order of nodes may be patched
         self._scores = scores
+        self._top_is_taken = top_is_taken
         self._heap: list[tuple[int, int]] | None = None  # made when it is needed, which is rare
 
     def __len__(self) -> int:
-        return len(self._rows) - 1 if self._heap is None else len(self._heap)
+        return len(self._rows) - self._top_is_taken if self._heap is None else len(self._heap)
+
+    @property
+    def rows(self) -> list[int]:
+        """The rows that are left, as they lie in the heap."""
+        return [row for _score, row in self._made()]
 
     def pop(self) -> int:
         """The row to take next.
@@ -46,12 +53,16 @@ class ScoreHeap:
         >>> [heap.pop() for _ in range(len(heap))]
         [3, 2, 1]
         """
+        return _pop(self._made())
+
+    def _made(self) -> list[tuple[int, int]]:
         if self._heap is None:
             self._heap = list(zip(self._scores.tolist(), self._rows.tolist(), strict=True))
             for position in range(len(self._heap) // 2 - 1, -1, -1):
                 _sink(self._heap, position, len(self._heap))
-            _pop(self._heap)
-        return _pop(self._heap)
+            if self._top_is_taken:
+                _pop(self._heap)
+        return self._heap
 
 
 def _pop(heap: list[tuple[int, int]]) -> int:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from podium.framework.plugin import Plugin
 from podium.kube import NodeAffinitySpec, NodeSelectorTerm, Pod
 from podium.kube.requests import fit_requests
-from podium.placement.devices.uses import uses_of
+from podium.placement.devices.uses import device_uses
 from podium.plugins.image_locality import with_tag
 from podium.plugins.node_declared_features import required_features
 
@@ -79,7 +79,7 @@ def _of_term(term: NodeSelectorTerm) -> Hashable:
 
 def _requests(plugin: Plugin) -> SignatureOf:
     """None where a device class stands behind a resource: pods that are given devices cannot be compared."""
-    devices = uses_of(plugin.handle.cluster.objects).resources
+    devices = device_uses(plugin.handle.cluster.objects).resources
 
     def requests(pod: Pod) -> Hashable:
         requested = fit_requests(pod)

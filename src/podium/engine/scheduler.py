@@ -25,6 +25,7 @@ from podium.engine.intake import Intake, on_node
 from podium.engine.queue.queue_sort import unfailing
 from podium.engine.queue.queueing_hints import build_hints
 from podium.engine.queue.scheduling_queue import SchedulingQueue
+from podium.engine.queue.sub_queues import QueuePlugins, QueueSettings
 from podium.engine.sampling import Sampling
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, Nomination, VerdictError, refused_by_one
@@ -35,8 +36,8 @@ from podium.framework.nominator import Nominator
 from podium.framework.object_problems import ObjectProblems
 from podium.framework.plugin_failures import PluginFailure
 from podium.framework.profile import ProfileRuntime
-from podium.framework.queued import QueuedPod
-from podium.framework.status import PluginError, Status, Waits, code_of
+from podium.framework.queued import QueuedGroup, QueuedPod
+from podium.framework.status import NO_WAITS, PluginError, Status, Waits, code_of
 from podium.framework.timer import UNTIMED, Step
 from podium.framework.waiting import DeviceWaits, WaitingPod, WaitingPods
 from podium.kube import Pod
@@ -110,6 +111,7 @@ class Scheduler:
         }
         self._gangs = GangCycles(self, timer)
         pod_groups = Gate.GENERIC_WORKLOAD in config.gates
+        queued_groups = pod_groups and config.rules.pod_groups_are_queued
         self._pod_groups = PodGroupCycles(self, timer, on_group_condition) if pod_groups else None
         queue_sort = next(iter(self.profiles.values())).at(Point.QUEUE_SORT)[0]
         self.nominator.outranks = getattr(queue_sort, "outranks", None)
@@ -118,20 +120,25 @@ class Scheduler:
             sorter,
             clock,
             self.nominator,
-            pre_enqueue={name: runtime.run_pre_enqueue for name, runtime in self.profiles.items()},
-            hints={
-                name: build_hints(runtime.plugins.values(), config.rules, extenders=asks_extenders)
-                for name, runtime in self.profiles.items()
-            },
-            initial_backoff=config.pod_initial_backoff_seconds,
-            max_backoff=config.pod_max_backoff_seconds,
-            max_in_unschedulable=config.pod_max_in_unschedulable_seconds,
+            QueuePlugins(
+                pre_enqueue={name: runtime.run_pre_enqueue for name, runtime in self.profiles.items()},
+                hints={
+                    name: build_hints(runtime.plugins.values(), config.rules, extenders=asks_extenders)
+                    for name, runtime in self.profiles.items()
+                },
+                on_failure=on_failure,
+                report=report,
+            ),
+            QueueSettings(
+                initial_backoff=config.pod_initial_backoff_seconds,
+                max_backoff=config.pod_max_backoff_seconds,
+                max_in_unschedulable=config.pod_max_in_unschedulable_seconds,
+                members_back_off=pod_groups and not queued_groups,
+                nominates_gated=config.rules.gated_nominations_count,
+                names_own_changes=config.rules.own_changes_have_a_name,
+            ),
             timer=timer,
-            on_failure=on_failure,
-            report=report,
-            pod_groups=pod_groups,
-            nominates_gated=config.rules.gated_nominations_count,
-            names_own_changes=config.rules.own_changes_have_a_name,
+            queued_groups=self.cluster.objects.pod_groups if queued_groups else None,
         )
         self.intake = Intake(self, timer, config.gates)
 
@@ -230,13 +237,22 @@ class Scheduler:
         else:
             self.start_binding(runtime, cycle, queued, node_name, waits)
 
-    def place(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> Status | Waits:
+    def place(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str, *, permit: bool = True) -> Status | Waits:
         """Assume, reserve and ask for permission: how long plugins want the pod held, or why it may not be there."""
         self.cluster.assume(cycle.pod, node_name, cycle.facts)
         self.nominator.remove(cycle.pod.uid)
         try:
             refusal = runtime.run_reserve(cycle, node_name)
-            return runtime.run_permit(cycle, node_name) if refusal is None else refusal
+        except PluginError as error:
+            return Status.error(str(error))
+        if refusal is not None:
+            return refusal
+        return self.permit(runtime, cycle, node_name) if permit else NO_WAITS
+
+    def permit(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> Status | Waits:
+        """Ask for permission to bind a pod that stands on its node."""
+        try:
+            return runtime.run_permit(cycle, node_name)
         except PluginError as error:
             return Status.error(str(error))
 
@@ -343,7 +359,12 @@ class Scheduler:
         self._listener.failed(queued.pod, reason, status.message, nomination)
 
     def abandon(self, queued: QueuedPod, status: Status) -> None:
-        """Put a pod back whose cycle broke off halfway, for a reason that lies in the scheduler itself."""
+        """Put a pod back whose cycle broke off halfway, for a reason that lies in the scheduler itself.
+
+        The members of a pod group are back by then.
+        """
+        if isinstance(queued, QueuedGroup):
+            return
         placed = self.cluster.pods.get(queued.pod.uid)
         if placed is not None and placed.assumed:
             self.cluster.forget(queued.pod.uid)

@@ -21,10 +21,10 @@ from podium.extender.agents import Agent
 from podium.extender.binding import BindingWriter
 from podium.framework.clock import Clock
 from podium.framework.depends_on import NodePart
-from podium.framework.experience import Experience
 from podium.framework.handle import Driver
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import OnPluginFailure
+from podium.framework.pod_outcomes import PodOutcomes
 from podium.framework.profile import ProfileRuntime
 from podium.kube import Node, Pod
 from podium.kube.documents import SETTINGS, read_yaml
@@ -47,7 +47,7 @@ def build_engine(
     rules: VersionRules = NEWEST,
     rng: random.Random | None = None,
     load: LoadSource | None = None,
-    experience: Experience | None = None,
+    pod_outcomes: PodOutcomes | None = None,
     report: Callable[[str], None] = lambda _message: None,
     on_failure: OnPluginFailure | None = None,
 ) -> Scheduler:
@@ -72,7 +72,7 @@ def build_engine(
             writer=writer,
             rng=rng or random.Random(0),
             load=load,
-            experience=experience,
+            pod_outcomes=pod_outcomes,
             report=report,
             on_failure=on_failure,
         ),

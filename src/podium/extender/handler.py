@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from inspect import isawaitable
 from time import perf_counter
 
+from podium.client.problem_reports import ReportLimit
 from podium.extender.metrics import ExtenderMetrics
 from podium.extender.responses import error, filter_error
 from podium.extender.routes import BIND, FILTER, Endpoint, Routes
 from podium.extender.service import FAILED, OK, Reply
-from podium.framework.report_limit import ReportLimit
 from podium.serving.browser_guard import FORBIDDEN, UNSUPPORTED_MEDIA_TYPE
 from podium.serving.log import LOG
 

@@ -5,7 +5,7 @@ podium_extender_request_duration_seconds{agent, verb}            from the whole 
 podium_extender_rejected_total{reason}                           requests that reached no agent: size, path, …
 podium_extender_nodes, podium_extender_synced, podium_answer_cache_errors_total, podium_build_info
 
-and what plugins offer (`serving.plugin_metrics`).
+and what plugins offer (`serving.process_metrics`).
 """
 
 from __future__ import annotations

@@ -295,7 +295,7 @@ def _uid_of_pod(text: msgspec.Raw, what: str) -> str:
 
 
 def logs_answers() -> bool:
-    """Logs the answers given for a pod at level debug: a line for each node, with its verdict or its points.
+    """Whether answers are logged: at level debug a line for each node, with its verdict or its points.
 
     Of a large cluster the first nodes are shown; level trace shows all.
     """

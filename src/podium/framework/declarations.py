@@ -1,4 +1,5 @@
-"""Refuses plugins that declare something that no plugin may: Args as a dict, a normalizer by its name, `async def`.
+"""Refuses plugins that declare something that no plugin may: Args as a dict, a normalizer by its name, `async def`, a
+method with other arguments than it is called with.
 
 Such a plugin would fail later, in Podium's own code, where nothing names it.
 
@@ -11,6 +12,20 @@ Also checks the kinds that a plugin names: what it reads (`resources`, `depends_
 Kinds that scheduling itself depends on are typed, and every scheduler knows them. Any other is read as it was written:
 custom resources and other groups' objects by "plural.group", and of the core group the few in `CORE_KINDS`. A name that
 is none of these would not be watched, so it is refused.
+
+Also says what a plugin has to write instead of the attributes that `depends_on` and `answer_key` have replaced.
+
+Also finds which events may help a pod that a plugin rejected, from what the plugin says that its answers depend on.
+
+That is enough for a plugin that rejects at PreFilter or Filter only and has no `answer_key`: it has declared all that
+its answers depend on. What other plugins wait for is not known, and any event wakes their pods.
+
+    a declared part    events
+    the pod            a change of the waiting pod itself
+    OBJECT             a node comes or changes
+    TOTALS, PODS       also: a pod on a node comes, changes or goes
+    kinds              an object of these kinds comes, changes or goes; None: of any kind that wakes pods
+    resources          the same
 """
 
 from __future__ import annotations
@@ -18,31 +33,43 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Final
+from inspect import getattr_static, iscoroutinefunction, isfunction, signature
+from typing import Any, Final
 
 import msgspec
 
+from podium.config.points import Point
+from podium.framework import protocols
 from podium.framework.answers import given
 from podium.framework.depends_on import DependsOn, NodePart
-from podium.framework.events import Resource
+from podium.framework.events import RESOURCE_OF, USUAL, Action, Interest, Resource
 from podium.framework.extension_points import MAY_WAIT, METHODS
 from podium.framework.normalize import Normalizer
-from podium.framework.old_declarations import old_declaration
 from podium.framework.plugin import Plugin
+from podium.framework.protocols import KeyedPlugin
 from podium.framework.status import PluginError
 from podium.kube import Node, Pod
 from podium.kube.custom_object import CORE_KINDS
 from podium.kube.decode import KINDS
 
-if TYPE_CHECKING:
-    from podium.framework.plugin import Plugin
-
-
 _ANSWERS_AT_ONCE: Final = (
     *(method for method in METHODS if method not in MAY_WAIT),
     *("interests", "answer_key", "observe"),
 )
+_SCOPES: Final = ("filter_scope", "score_scope")
+_PARTS: Final = {"NODE": NodePart.OBJECT, "CLUSTER": NodePart.ANYTHING, **NodePart.__members__}
+_GONE: Final = (*_SCOPES, "sees_claims", "looks_at", "watermark", "sign_pod", "signs_pods")
+_REJECTS_AT: Final = {Point.PRE_FILTER, Point.FILTER}
+_NEVER_REJECTS_AT: Final = {Point.QUEUE_SORT, Point.PRE_SCORE, Point.SCORE, Point.POST_BIND}
+_OTHER_KINDS: Final = tuple(resource for resource in USUAL if resource not in (Resource.POD, Resource.NODE))
+
+_ARGUMENTS: Final = {
+    name: list(signature(method).parameters)
+    for contract in vars(protocols).values()
+    for name, method in (vars(contract).items() if isinstance(contract, type) else ())
+    if name in METHODS
+}
+"""By method: what it is called with, `self` first."""
 
 
 def wrong_declarations(plugin: type[Plugin]) -> Iterator[str]:
@@ -65,6 +92,14 @@ def wrong_declarations(plugin: type[Plugin]) -> Iterator[str]:
     for method in _ANSWERS_AT_ONCE:
         if iscoroutinefunction(getattr(plugin, method, None)):
             yield f"{method} is async def: write def; only bind and pre_bind may wait"
+    for method, arguments_given in _ARGUMENTS.items():
+        written = getattr_static(plugin, method, None)
+        try:
+            if isfunction(written):
+                signature(written).bind(*arguments_given)
+        except TypeError:
+            wanted = ", ".join(arguments_given)
+            yield f"{method}({', '.join(signature(written).parameters)}) cannot be called: write {method}({wanted})"
 
 
 def does_nothing(plugin: type[Plugin]) -> Iterator[str]:
@@ -176,3 +211,73 @@ def wrong_interest(resource: str) -> str | None:
     return (
         f'"{resource}" is no kind that can be waited for; write one of {known} (Resource has them) or a "plural.group"'
     )
+
+
+def old_declaration(plugin: Any) -> Iterator[str]:
+    """One sentence where a plugin, or its class, still has attributes that are no longer read.
+
+    >>> class Old:
+    ...     filter_scope = "NODE"
+    ...     sees_claims = False
+    ...     def watermark(self, pod): ...
+    >>> print(*old_declaration(Old))
+    filter_scope, sees_claims, watermark: no longer read; write \
+depends_on = DependsOn(node=NodePart.OBJECT, claims=False) and def answer_key(self, pod)
+    """
+    found = [name for name in _GONE if hasattr(plugin, name)]
+    if not found:
+        return
+    instead = []
+    if fields := list(_fields(plugin, found)):
+        instead.append(f"write depends_on = DependsOn({', '.join(fields)})")
+    if "watermark" in found:
+        instead.append(f"{'' if instead else 'write '}def answer_key(self, pod)")
+    if {"sign_pod", "signs_pods"} & set(found):
+        instead.append("delete what signs pods, for which Podium has a table of kube-scheduler's plugins")
+    yield f"{', '.join(found)}: no longer read; {' and '.join(instead)}"
+
+
+def _fields(plugin: Any, found: list[str]) -> Iterator[str]:
+    parts = [_part(getattr(plugin, name)) for name in _SCOPES if name in found]
+    if parts:
+        known = [each for each in parts if each is not None]
+        yield f"node=NodePart.{max(known).name if len(known) == len(parts) else '…'}"
+    if "sees_claims" in found:
+        yield f"claims={plugin.sees_claims is not False}"
+    if "looks_at" in found:
+        kinds = [getattr(kind, "__name__", str(kind)) for kind in plugin.looks_at or ()]
+        yield "kinds=None" if plugin.looks_at is None else f"kinds=({''.join(f'{kind}, ' for kind in kinds).rstrip()})"
+
+
+def _part(scope: object) -> NodePart | None:
+    """The part that a scope of old stood for, by its name or its number; None where that cannot be said."""
+    name = getattr(scope, "name", scope)
+    if isinstance(name, str):
+        return _PARTS.get(name.upper())
+    return NodePart(scope) if isinstance(scope, int) and scope in list(NodePart) else None
+
+
+def derived_interests(plugin: Plugin) -> list[Interest] | None:
+    """The events that may undo a rejection by a plugin that names none; None: any event may."""
+    declared = plugin.depends_on
+    if declared.node == NodePart.ANYTHING or isinstance(plugin, KeyedPlugin):
+        return None
+    if not plugin.points & _REJECTS_AT or plugin.points - _REJECTS_AT - _NEVER_REJECTS_AT:
+        return None
+    interests = [
+        Interest(Resource.UNSCHEDULED_POD, Action.UPDATE, _is_the_pod, by_signature=True),
+        Interest(Resource.NODE, Action.ALL & ~Action.DELETE),
+    ]
+    if declared.node > NodePart.OBJECT:
+        interests.append(Interest(Resource.ASSIGNED_POD, Action.ALL))
+    kinds = (
+        _OTHER_KINDS
+        if declared.kinds is None
+        else [RESOURCE_OF[kind] for kind in declared.kinds if kind in RESOURCE_OF]
+    )
+    resources = [resource.partition("/")[0] for resource in plugin.resources]
+    return [*interests, *(Interest(each, Action.ALL) for each in dict.fromkeys((*kinds, *resources)))]
+
+
+def _is_the_pod(pod: Pod, _before: Any, after: Pod | None) -> bool:
+    return after is not None and after.uid == pod.uid

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Mask, Rows
-from podium.framework.status import Code, Status, WrongAnswerError
+from podium.framework.status import Code, Status, WrongAnswerError, code_of
 
 Codes = NDArray[np.int64]
 
@@ -334,6 +334,10 @@ class PostFilterResult(NamedTuple):
     def node_name(self) -> str:
         """The node that the pod is nominated to; "" for none."""
         return "" if self.nomination is None else self.nomination.node_name
+
+
+def outcome_code(outcome: PreFilterOutcome | PostFilterResult) -> Code:
+    return code_of(outcome.status)
 
 
 def refused_by_one(status: Status) -> Diagnosis:

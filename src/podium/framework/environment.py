@@ -21,7 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podium.config.field import FieldPath
-from podium.framework.annotated import read_whole
+from podium.framework.row_numbers import read_whole
 from podium.framework.status import PluginError
 
 T = TypeVar("T", bound=msgspec.Struct)

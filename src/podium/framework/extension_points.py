@@ -43,7 +43,7 @@ EXTENSION_POINTS: Final[dict[Point, tuple[Method, ...]]] = {
         Method("normalize", Step.NORMALIZE, takes_part=False),
     ),
     Point.RESERVE: (Method("reserve", Step.RESERVE), Method("unreserve", Step.UNRESERVE)),
-    Point.PERMIT: (Method("permit", Step.PERMIT),),
+    Point.PERMIT: (Method("permit", Step.PERMIT), Method("placement_feasible", None, takes_part=False)),
     Point.PRE_BIND: (
         Method("pre_bind", Step.PRE_BIND, may_wait=True),
         Method("pre_bind_preflight", Step.PREFLIGHT, takes_part=False, may_wait=True),

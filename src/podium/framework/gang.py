@@ -2,15 +2,19 @@
 
 A plugin with a Permit barrier that also implements `GangPlugin` lets the engine place all members in one go
 (`podium.engine.gangs`), instead of holding those that came first on their nodes until the last has come.
+
+Also defines what plugins see of a PodGroup (scheduling.k8s.io) that is tried as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from podium.cluster import PlacedPod
 from podium.framework.cycle import Cycle
+from podium.framework.diagnosis import Diagnosis
 from podium.framework.status import Status, Wait
 from podium.kube import Pod
 
@@ -82,3 +86,47 @@ class GangPlugin(Protocol):
         """From now on the plugin's Filter lets members onto the nodes of this domain only; None: as usual again."""
 
     def permit(self, cycle: Cycle, node_name: str, /) -> Status | Wait | None: ...
+
+
+class GroupFit(Protocol):
+    """Whether a whole PodGroup fits while pods are off their nodes."""
+
+    def fits(self) -> Status | None:
+        """Try the group as things are; why it does not fit, where it does not."""
+
+    @property
+    def failed(self) -> Sequence[tuple[Cycle, Diagnosis]]:
+        """The members that no node takes."""
+
+    @property
+    def nodes(self) -> Mapping[str, str]:
+        """By uid: where the members went when the group was tried last."""
+
+    def put_back(self, placed: PlacedPod, /) -> None:
+        """Have the notes about these members follow a pod that stands on its node again."""
+
+    def take_off(self, placed: PlacedPod, /) -> None:
+        """The same for one that is taken off again."""
+
+    def still_fits(self) -> bool:
+        """Whether these members still pass the filters on their nodes, one after another."""
+
+
+class GroupRoom(NamedTuple):
+    """What came of making room for a PodGroup."""
+
+    status: Status | None
+    """Why there is none; None where room is being made."""
+    message: str = ""
+    """What the group says of it, where room is being made."""
+    nodes: Mapping[str, str] = {}
+    """By uid: where members are to go; an empty name clears the nomination."""
+
+
+class PlacementProgress(NamedTuple):
+    """How far the trial of a PodGroup has come."""
+
+    remaining: int
+    """Members not tried yet."""
+    scheduled: int
+    """Members with a node, those from before among them."""

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from podium.cluster import Cluster
 from podium.framework.clock import Clock
-from podium.framework.experience import Experience
 from podium.framework.extender import Extender
 from podium.framework.nominator import Nominator
 from podium.framework.object_problems import ObjectProblems
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
+from podium.framework.pod_outcomes import PodOutcomes
 from podium.framework.status import Status
 from podium.framework.timer import UNTIMED, Timer
 from podium.framework.waiting import DeviceWaits, WaitingPods
@@ -120,7 +120,7 @@ class Driver:
     writer: Writer
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     load: LoadSource | None = None
-    experience: Experience | None = None
+    pod_outcomes: PodOutcomes | None = None
     report: Callable[[str], None] = lambda _message: None
     timer: Timer = UNTIMED
     on_failure: OnPluginFailure | None = None
@@ -176,8 +176,8 @@ class Handle:
         """Has a pod tried again at a time when it is known that time will help it, if it is unschedulable then."""
         self.load = driver.load
         """Measured load; `podium.load.readings.follow` uses it."""
-        self.experience = driver.experience
-        """What becomes of pods; `podium.framework.experience.learn` uses it."""
+        self.pod_outcomes = driver.pod_outcomes
+        """What becomes of pods; `podium.framework.pod_outcomes.learn` uses it."""
         self.report = driver.report
         """Logs a sentence as a warning."""
         self.problems = state.problems or ObjectProblems(driver.report)

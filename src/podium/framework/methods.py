@@ -241,7 +241,7 @@ def _scoring_each(plain: ScoreNode, timed: ScoreNode, timer: ProfileTimer) -> Ca
     return score_each
 
 
-class InForce(NamedTuple):
+class ActiveFilters(NamedTuple):
     """The filters that have something to say about a pod, and how far they look."""
 
     filters: tuple[FilterMethods, ...]
@@ -255,9 +255,9 @@ class InForce(NamedTuple):
     """No filter looks at more of a node's pods than sums and their number, and no notes follow them."""
 
 
-def filters_in_force(
+def active_filters_of(
     filters: Sequence[FilterMethods], pre_filters: Sequence[PreFilterMethods], skipped: Set[str]
-) -> InForce:
+) -> ActiveFilters:
     """Those whose plugin PreFilter has not skipped."""
     left = tuple(plugin for plugin in filters if plugin.name not in skipped)
     furthest = max((plugin.node_part for plugin in left), default=NodePart.OBJECT)
@@ -266,7 +266,7 @@ def filters_in_force(
         for plugin in pre_filters
         if plugin.name not in skipped and (plugin.add_pod is not None or plugin.remove_pod is not None)
     )
-    return InForce(
+    return ActiveFilters(
         left,
         tuple(plugin for plugin in left if plugin.node_part > NodePart.OBJECT),
         beyond_rows=furthest == NodePart.ANYTHING,

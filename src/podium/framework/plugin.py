@@ -23,8 +23,8 @@ declared: such a plugin is asked for every pod, and is right. `podium.framework.
     Bind         bind(cycle, node)                              None, SKIP or a status; may be a coroutine
     PostBind     post_bind(cycle, node)                         nothing
 
-With kube-scheduler's gate GenericWorkload also `pod_group_post_filter`, and with TopologyAwareWorkloadScheduling
-`generate_placements` and `score_placements`, which `podium.framework.protocols` explains.
+`podium.framework.protocols` explains the methods behind gates of kube-scheduler: `pod_group_post_filter` and
+`placement_feasible` (GenericWorkload), `generate_placements` and `score_placements` (TopologyAwareWorkloadScheduling).
 
 `filter` and `score` see all nodes at once, as columns, and are fast; `filter_node` and `score_node` see one and are
 easy. A plugin may have both: then the runtime takes the quicker one, and both must agree.

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from podium.config.points import Point
 
 if TYPE_CHECKING:
-    from podium.framework.experience import LearnedState
     from podium.framework.plugin import Plugin
+    from podium.framework.pod_outcomes import LearnedState
 
 LabelValues = tuple[str, ...]
 

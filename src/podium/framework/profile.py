@@ -50,42 +50,36 @@ from podium.framework.diagnosis import (
     Refusals,
     Verdict,
     no_node_left,
+    outcome_code,
     refusal_of,
 )
 from podium.framework.gang import GangPlugin
 from podium.framework.handle import Handle
 from podium.framework.methods import (
+    ActiveFilters,
     FilterMethods,
-    InForce,
     PreEnqueueMethods,
     PreScoreMethods,
     ScoreMethods,
-    filters_in_force,
+    active_filters_of,
 )
 from podium.framework.normalize import Scores
 from podium.framework.notes import SharedNoteError, check_notes, shared_notes
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import PluginFailure, line_of
-from podium.framework.protocols import AdjustPods, PlacementGeneratePlugin, PlacementScorePlugin
-from podium.framework.status import NO_WAITS, SKIP, SUCCESS, Code, PluginError, Status, Wait, Waits, code_of
+from podium.framework.protocols import (
+    AdjustPods,
+    PlacementFeasiblePlugin,
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
+)
+from podium.framework.status import NO_WAITS, SKIP, Code, PluginError, Status, Wait, Waits, code_of, permit_code
 from podium.framework.timer import Step, timed, timed_decision
 from podium.kube import Pod
 
 _ONE = np.ones(1, dtype=np.bool_)
 _UNSEEN = frozenset({Step.PRE_ENQUEUE, Step.UNRESERVE, Step.POST_BIND})
 """Steps whose errors no event of the pod shows."""
-
-
-def _status_code(outcome: PreFilterOutcome | PostFilterResult) -> Code:
-    return code_of(outcome.status)
-
-
-def _permit_code(answer: Status | Waits) -> Code:
-    return answer.code if isinstance(answer, Status) else Code.WAIT if answer else SUCCESS
-
-
-def _success(_answer: object) -> Code:
-    return SUCCESS
 
 
 class ProfileRuntime:
@@ -113,8 +107,7 @@ class ProfileRuntime:
             self.handle.initializing = name
             return with_checked_attributes(plugin_type(self.profile.args.get(name), self.handle))
         except Exception as error:  # whatever the plugin raises
-            ours = isinstance(error, PluginError) or plugin_type.__module__.startswith("podium.")
-            line = "" if ours else line_of(error)  # Podium's own plugins say which argument is wrong
+            line = "" if isinstance(error, PluginError) or plugin_type.trusted else line_of(error)
             raise PluginError(f'initializing plugin "{name}": {describe(error)}{line}') from error
 
     def _resolve(self, names: Mapping[Point, tuple[str, ...]]) -> None:
@@ -137,12 +130,14 @@ class ProfileRuntime:
         self.pre_binds = tuple(methods.pre_bind(plugin, timer) for plugin in at[Point.PRE_BIND])
         self.binds = tuple(methods.bind(plugin, timer) for plugin in at[Point.BIND])
         self.post_binds = tuple(methods.post_bind(plugin, timer) for plugin in at[Point.POST_BIND])
+        self.placement_feasibles = [each for each in self.plugins.values() if isinstance(each, PlacementFeasiblePlugin)]
+        """As in kube-scheduler, at whichever points they are enabled."""
         generators = [each for each in at[Point.PLACEMENT_GENERATE] if isinstance(each, PlacementGeneratePlugin)]
         self.placement_generator = generators[0] if generators else None
         self.placement_scorers = tuple(
             each for each in at[Point.PLACEMENT_SCORE] if isinstance(each, PlacementScorePlugin)
         )
-        self._in_force: dict[frozenset[str], InForce] = {}
+        self._active_filters: dict[frozenset[str], ActiveFilters] = {}
         self.first_of_equals = any(plugin.first_of_equals for plugin in at[Point.SCORE])
         """Whether ties go to the first node in the order of the cluster."""
 
@@ -184,7 +179,7 @@ class ProfileRuntime:
 
     # Filtering
 
-    @timed_decision(Step.PRE_FILTER, _status_code)
+    @timed_decision(Step.PRE_FILTER, outcome_code)
     def run_pre_filter(self, cycle: Cycle) -> PreFilterOutcome:
         """Which nodes are left at all, and what plugins note about the pod."""
         return self.run_pre_filter_untimed(cycle)
@@ -244,8 +239,8 @@ class ProfileRuntime:
 
     def run_filters_on(self, cycle: Cycle, row: int, *, only_moving: bool = False) -> Status | None:
         """One node's verdict under plain filters; `only_moving`: those that pods on it can move."""
-        in_force, node = self.in_force(cycle), NodeInfo(cycle.cluster, row)
-        for plugin in in_force.moving if only_moving else in_force.filters:
+        active, node = self.active_filters(cycle), NodeInfo(cycle.cluster, row)
+        for plugin in active.moving if only_moving else active.filters:
             status = self._judge_node(plugin, cycle, node)
             if status is not None:
                 if status.code == Code.ERROR:
@@ -276,17 +271,17 @@ class ProfileRuntime:
         if not rivals:
             return None
         others = [cluster.stand_in(pod, row) for pod in rivals]
-        if self.in_force(cycle).sums_only:
+        if self.active_filters(cycle).sums_only:
             return self._filters_beside_sums(cycle, row, others)
         with cluster.dry_run():
             return self._filters_beside(cycle, row, others)
 
-    def in_force(self, cycle: Cycle) -> InForce:
+    def active_filters(self, cycle: Cycle) -> ActiveFilters:
         """The filter plugins that have something to say about the pod, after PreFilter."""
         skipped = frozenset(cycle.skipped_filters)
-        known = self._in_force.get(skipped)
+        known = self._active_filters.get(skipped)
         if known is None:
-            known = self._in_force[skipped] = filters_in_force(self.filters, self.pre_filters, skipped)
+            known = self._active_filters[skipped] = active_filters_of(self.filters, self.pre_filters, skipped)
         return known
 
     def _filters_beside_sums(self, cycle: Cycle, row: int, others: list[PlacedPod]) -> Status | None:
@@ -316,13 +311,13 @@ class ProfileRuntime:
 
     def add_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
         """Bring the cycle's notes to where they would be with this pod placed."""
-        for plugin in self.in_force(cycle).followers:
+        for plugin in self.active_filters(cycle).followers:
             if plugin.add_pod is not None:
                 self._adjust(Step.ADD_POD, plugin.plugin, plugin.add_pod, cycle, placed)
 
     def remove_pod(self, cycle: Cycle, placed: PlacedPod) -> None:
         """Bring the cycle's notes to where they would be without this pod."""
-        for plugin in self.in_force(cycle).followers:
+        for plugin in self.active_filters(cycle).followers:
             if plugin.remove_pod is not None:
                 self._adjust(Step.REMOVE_POD, plugin.plugin, plugin.remove_pod, cycle, placed)
 
@@ -341,7 +336,7 @@ class ProfileRuntime:
         if status is not None:
             raise PluginError(f"{running(step, plugin.name)}: {status.message}")
 
-    @timed(Step.POST_FILTER, _status_code)
+    @timed(Step.POST_FILTER, outcome_code)
     def run_post_filter(self, cycle: Cycle, diagnosis: Diagnosis) -> PostFilterResult:
         """Try to make room. The first success ends it; refusals are collected into one message."""
         nomination = None
@@ -367,7 +362,7 @@ class ProfileRuntime:
 
     # Scoring
 
-    @timed_decision(Step.PRE_SCORE, _success)
+    @timed_decision(Step.PRE_SCORE)
     def run_pre_score(self, cycle: Cycle, nodes: Nodes) -> None:
         """Prepare all score plugins; those that have nothing to say are skipped in this cycle."""
         cycle.skipped_scores = {
@@ -387,7 +382,7 @@ class ProfileRuntime:
             return status is None
         raise PluginError(f"{running(Step.PRE_SCORE, plugin.name)}: {status.message}")
 
-    @timed_decision(Step.SCORE, _success)
+    @timed_decision(Step.SCORE)
     def run_scores(self, cycle: Cycle, nodes: Nodes) -> ScoreTable:
         """Every score plugin on every feasible node: raw, normalised, checked, weighted, summed."""
         by_plugin: dict[str, Scores | int] = {}
@@ -465,7 +460,7 @@ class ProfileRuntime:
                 return rejection_or_error(Step.RESERVE, status.by(name))
         return None
 
-    @timed(Step.UNRESERVE, _success)
+    @timed(Step.UNRESERVE)
     def run_unreserve(self, cycle: Cycle, node_name: str) -> None:
         """Undo Reserve, all plugins in reverse order. What one raises must not keep the others from undoing theirs."""
         for name, unreserve in self._unreserves:
@@ -474,7 +469,7 @@ class ProfileRuntime:
             except Exception as error:  # whatever the plugin raises
                 self.failed(Step.UNRESERVE, name, error, cycle.pod, node_name)
 
-    @timed(Step.PERMIT, _permit_code)
+    @timed(Step.PERMIT, permit_code)
     def run_permit(self, cycle: Cycle, node_name: str) -> Status | Waits:
         """A rejection, or how long each plugin wants the pod held (empty: not at all)."""
         if not self.permits:

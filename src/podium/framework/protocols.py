@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 from podium.cluster import Mask, NodeInfo, Nodes, PlacedPod, Rows
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, PostFilterResult, Verdict
+from podium.framework.gang import GroupFit, GroupRoom, PlacementProgress
 from podium.framework.handle import Effect
 from podium.framework.normalize import Scores
 from podium.framework.status import Status, Wait
@@ -113,11 +114,19 @@ class PostFilterPlugin(Protocol):
 
 @runtime_checkable
 class PodGroupPostFilterPlugin(Protocol):
-    """A PostFilter plugin that can make room for a whole PodGroup."""
+    """A plugin that can make room for a whole PodGroup."""
 
-    def pod_group_post_filter(
-        self, group: PodGroup, pods: Sequence[Pod], fits: Callable[[], Status | None], /
-    ) -> Status | None: ...
+    def pod_group_post_filter(self, group: PodGroup, pods: Sequence[Pod], fit: GroupFit, /) -> GroupRoom: ...
+
+
+@runtime_checkable
+class PlacementFeasiblePlugin(Protocol):
+    """A plugin that knows how many members of a PodGroup must have a node."""
+
+    name: str
+
+    def placement_feasible(self, group: PodGroup, progress: PlacementProgress, /) -> Status | None:
+        """None: enough have one. Code WAIT: not yet. Unschedulable: there can no longer be enough."""
 
 
 @runtime_checkable

@@ -107,6 +107,10 @@ class Waits(dict[str, float]):
         return ", ".join(filter(None, (self.reason, WAIT_MESSAGE)))
 
 
+def permit_code(answer: Status | Waits) -> Code:
+    return answer.code if isinstance(answer, Status) else Code.WAIT if answer else SUCCESS
+
+
 NO_WAITS = Waits()
 WAIT_MESSAGE = "one or more plugins asked to wait and no plugin rejected pod"
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, TypeVarTupl
 from podium.config.points import Point
 from podium.framework.events import Event, Hint
 from podium.framework.queued import QueuedPod
-from podium.framework.status import Code
+from podium.framework.status import SUCCESS, Code
 
 if TYPE_CHECKING:
     from podium.framework.cycle import Cycle
@@ -125,11 +125,11 @@ class Timer(Protocol):
     def timed_hint(self, plugin: str, event: str, hint: Hint | None) -> Hint | None:
         """A queueing hint; None, where there is none, means yes."""
 
-    def entered(self, queue: str, event: str) -> None:
-        """Counts a pod that entered one of the queues because of an event."""
+    def entered(self, queue: str, event: str, members: int = 0) -> None:
+        """Counts a pod that entered one of the queues because of an event; with members, a pod group with so many."""
 
-    def stayed(self, queue: str, event: str) -> None:
-        """Counts a pod that an event called, and that went back to the queue it was in."""
+    def stayed(self, queue: str, event: str, members: int = 0) -> None:
+        """Counts a pod, or pod group, that an event called, and that went back to the queue it was in."""
 
     def waited(self, code: Code, seconds: float) -> None:
         """Records a wait at Permit that is over; the seconds are the engine's own."""
@@ -214,10 +214,10 @@ class Untimed:
     def timed_hint(self, plugin: str, event: str, hint: Hint | None) -> Hint | None:
         return hint
 
-    def entered(self, queue: str, event: str) -> None:
+    def entered(self, queue: str, event: str, members: int = 0) -> None:
         pass
 
-    def stayed(self, queue: str, event: str) -> None:
+    def stayed(self, queue: str, event: str, members: int = 0) -> None:
         pass
 
     def waited(self, code: Code, seconds: float) -> None:
@@ -249,7 +249,12 @@ UNTIMED = Untimed()
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def timed(step: Step, code_of: Callable[[Any], Code]) -> Callable[[Method], Method]:
+def _succeeded(_answer: object) -> Code:
+    """The code of steps that fail only by raising."""
+    return SUCCESS
+
+
+def timed(step: Step, code_of: Callable[[Any], Code] = _succeeded) -> Callable[[Method], Method]:
     """Has a method of two arguments timed as a step: `ProfileTimer.time`."""
 
     def decorate(run: Method) -> Method:
@@ -277,7 +282,7 @@ def timed_binding(step: Step, code_of: Callable[[Any], Code]) -> Callable[[Metho
     return decorate
 
 
-def timed_decision(step: Step, code_of: Callable[[Any], Code]) -> Callable[[Method], Method]:
+def timed_decision(step: Step, code_of: Callable[[Any], Code] = _succeeded) -> Callable[[Method], Method]:
     """Has a method timed that a decision rests on, and whose first argument is the cycle: `time_decision`."""
 
     def decorate(run: Method) -> Method:

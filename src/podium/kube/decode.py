@@ -18,17 +18,18 @@ from podium.kube.check import problems
 from podium.kube.custom_object import CUSTOM_KINDS, CustomObject
 from podium.kube.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from podium.kube.documents import FILE, Document, DocumentError, read_documents, read_json
+from podium.kube.json_object import without_nulls
 from podium.kube.kinds_around_pods import (
     Namespace,
     PodDisruptionBudget,
     PriorityClass,
     ReplicaSet,
     ReplicationController,
+    RuntimeClass,
     Service,
     StatefulSet,
 )
 from podium.kube.node import Node
-from podium.kube.nulls import without_nulls
 from podium.kube.pod import Pod
 from podium.kube.pod_group import PodGroup
 from podium.kube.storage import (
@@ -59,6 +60,7 @@ KubeObject = (
     | VolumeAttachment
     | PodDisruptionBudget
     | PriorityClass
+    | RuntimeClass
     | PodGroup
     | DeviceClass
     | DeviceTaintRule
@@ -85,6 +87,7 @@ KINDS: Final[dict[tuple[str, str], type[KubeObject]]] = {
     ("storage.k8s.io/v1", "VolumeAttachment"): VolumeAttachment,
     ("policy/v1", "PodDisruptionBudget"): PodDisruptionBudget,
     ("scheduling.k8s.io/v1", "PriorityClass"): PriorityClass,
+    ("node.k8s.io/v1", "RuntimeClass"): RuntimeClass,
     ("scheduling.k8s.io/v1beta1", "PodGroup"): PodGroup,
     ("scheduling.k8s.io/v1alpha2", "PodGroup"): PodGroup,
     ("resource.k8s.io/v1", "DeviceClass"): DeviceClass,

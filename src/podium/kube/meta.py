@@ -3,7 +3,7 @@
 The structs here and in the sibling modules hold the fields that scheduling reads, under their wire names, and ignore
 the rest; they are values (frozen), so a changed object is a new object. Times stay as the RFC 3339 text the API
 server wrote and quantities stay as written, because most of them are never looked at: `parse_time` and
-`kube.quantity` turn them into numbers when they are.
+`kubecel.quantity` turn them into numbers when they are.
 """
 
 from datetime import UTC, datetime

@@ -237,13 +237,13 @@ def _largest_sum(pod: Pod, defaults: Mapping[str, int]) -> Nanos:
                 return _exact(status.allocated_resources)
             return {} if infeasible else _exact(container.resources.requests)
 
-        def in_force(container: Container) -> Nanos:
+        def actual(container: Container) -> Nanos:
             status = statuses.get(container.name)
             if status is not None and status.resources is not None and status.resources.requests:
                 return _exact(status.resources.requests)
             return allocated(container)
 
-        sums = [_containers(pod, allocated, defaults), _containers(pod, in_force, defaults)]
+        sums = [_containers(pod, allocated, defaults), _containers(pod, actual, defaults)]
     if not infeasible:
         sums.append(_containers(pod, lambda container: _exact(container.resources.requests), defaults))
     largest: Nanos = {}
@@ -279,10 +279,10 @@ def _pod_level(pod: Pod, use_status: bool, by_sums: bool) -> Nanos:
     return {name: effective.get(name, 0) for name in names if _allowed_on_pod(name)}
 
 
-def _effective(pod: Pod, stated: Nanos, in_force: Resources, allocated: Resources) -> Nanos:
+def _effective(pod: Pod, stated: Nanos, actual: Resources, allocated: Resources) -> Nanos:
     """The most of the three; what is stated does not count once the node has said it will never fit."""
     most = {} if _resize_is_infeasible(pod) else stated.copy()
-    _raise(most, _exact(in_force))
+    _raise(most, _exact(actual))
     _raise(most, _exact(allocated))
     return most
 

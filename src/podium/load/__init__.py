@@ -17,35 +17,38 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from podium.load.beta import Floats, probabilities, probability
-    from podium.load.capacity import cpu_capacity
     from podium.load.commitment import NO_OVERCOMMITMENT, Commitment, Overcommitted, commitment_of
     from podium.load.named_scores import NamedScorePlugin, NamedScores
     from podium.load.promql import by, duration, over_time, rate, selector
-    from podium.load.readings import GenerationCounter, GivenLoad, LoadSource, Readings, follow
+    from podium.load.readings import GenerationCounter, GivenLoad, LoadSource, Readings, RowCache, follow, shared
     from podium.load.recent_pods import RecentPods
     from podium.load.risk import Amounts, LoadRisk, load_risk, risk_bounds
-    from podium.load.row_cache import RowCache, shared
     from podium.load.scaling import Better, Missing, Scale, median, scaled, where_missing
     from podium.load.series import Combine, NodeMatch, Series, SeriesPart
     from podium.load.settings import BasicAuth, Header, SourceSettings, Tls, at_address, source_errors
     from podium.load.sources.usage import USAGE_KEYS, NodeUsage, UsageSettings
-    from podium.load.utilisation import Utilisation, UtilisationArgs, address_errors, no_such_provider, watcher
+    from podium.load.utilisation import (
+        Utilisation,
+        UtilisationArgs,
+        address_errors,
+        cpu_capacity,
+        no_such_provider,
+        watcher,
+    )
 
 _HOME = {
     "beta": ("Floats", "probabilities", "probability"),
-    "capacity": ("cpu_capacity",),
     "commitment": ("NO_OVERCOMMITMENT", "Commitment", "Overcommitted", "commitment_of"),
     "named_scores": ("NamedScorePlugin", "NamedScores"),
     "promql": ("by", "duration", "over_time", "rate", "selector"),
-    "readings": ("GenerationCounter", "GivenLoad", "LoadSource", "Readings", "follow"),
+    "readings": ("GenerationCounter", "GivenLoad", "LoadSource", "Readings", "RowCache", "follow", "shared"),
     "recent_pods": ("RecentPods",),
     "risk": ("Amounts", "LoadRisk", "load_risk", "risk_bounds"),
-    "row_cache": ("RowCache", "shared"),
     "scaling": ("Better", "Missing", "Scale", "median", "scaled", "where_missing"),
     "series": ("Combine", "NodeMatch", "Series", "SeriesPart"),
     "settings": ("BasicAuth", "Header", "SourceSettings", "Tls", "at_address", "source_errors"),
     "sources.usage": ("USAGE_KEYS", "NodeUsage", "UsageSettings"),
-    "utilisation": ("Utilisation", "UtilisationArgs", "address_errors", "no_such_provider", "watcher"),
+    "utilisation": ("Utilisation", "UtilisationArgs", "address_errors", "cpu_capacity", "no_such_provider", "watcher"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

@@ -18,13 +18,17 @@ so that cached answers are fresh until something new is measured:
 
 What a series is, is between plugins and sources: here it is any hashable value, and equal ones share their readings.
 `podium.load.series.Series` is what the sources of a live scheduler take.
+
+Also caches what was found out about each row until something new is measured, or its node changes.
+
+Cycles ask about the row where the last pod went, and with something for every row at hand they need not look twice.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +37,10 @@ from podium.cluster import Cluster, Cursor
 
 if TYPE_CHECKING:
     from podium.framework.handle import Handle
+
+
+T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
 
 
 class GenerationCounter:
@@ -148,3 +156,35 @@ def follow(handle: Handle, series: Hashable, counter: GenerationCounter | None =
     if counter is not None:
         readings.counters.append(counter)
     return readings
+
+
+class RowCache(Generic[T]):
+    """One value for each row. `find(rows)` finds those of adjacent rows; `generation` counts what is measured."""
+
+    def __init__(self, cluster: Cluster, generation: GenerationCounter, find: Callable[[slice], list[T]]) -> None:
+        self._cursor = cluster.node_changes.cursor()
+        self._generation = generation
+        self._find = find
+        self._seen = -1
+        self._known: list[T] = []
+
+    def of(self, row: int) -> T:
+        if self._generation.count != self._seen or not self._cursor.at_end:
+            self._catch_up()
+        return self._known[row]
+
+    def _catch_up(self) -> None:
+        changed, measured = self._cursor.read(), self._generation.count != self._seen
+        self._seen = self._generation.count
+        if changed is None or measured or any(row >= len(self._known) for row in changed):
+            self._known = self._find(slice(None))
+            return
+        for row in changed:
+            (self._known[row],) = self._find(slice(row, row + 1))
+
+
+def shared(values: Iterable[H]) -> Iterator[H]:
+    """The same values, equal ones as one object: what many rows share need not be fetched from memory for each."""
+    seen: dict[H, H] = {}
+    for value in values:
+        yield seen.setdefault(value, value)

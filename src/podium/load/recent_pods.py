@@ -92,11 +92,11 @@ class RecentPods:
         if placed.assumed:
             self._newest.append(placed)
         else:
-            came = _seconds(_own_time(pod) or pod.metadata.creation_timestamp)
-            if self._until_of(row) - came >= UNSEEN_SECONDS:
+            created = _seconds(_own_time(pod) or pod.metadata.creation_timestamp)
+            if self._until_of(row) - created >= UNSEEN_SECONDS:
                 return
             self._counted[pod.metadata.uid] = placed
-            self._arrivals[pod.metadata.uid] = pod, came
+            self._arrivals[pod.metadata.uid] = pod, created
         self.totals[row] += self._amount_of(pod, placed.facts)
 
     def pod_removed(self, placed: PlacedPod) -> None:
@@ -123,8 +123,8 @@ class RecentPods:
             pod, arrival = placed.pod, self._arrivals.get(uid)
             if arrival is None or arrival[0] is not pod:
                 own = _own_time(pod)
-                came = _seconds(own) if own is not None else now if arrival is None else arrival[1]
-                arrival = self._arrivals[uid] = pod, came
+                created = _seconds(own) if own is not None else now if arrival is None else arrival[1]
+                arrival = self._arrivals[uid] = pod, created
             if self._until_of(placed.row) - arrival[1] >= UNSEEN_SECONDS:
                 self.pod_removed(placed)
 

@@ -85,8 +85,8 @@ def risk_bounds(mean: Floats, deviation: Floats) -> Floats:
     """
     mu, sigma = _shares(np.where(np.isnan(mean), 0.0, mean), np.where(np.isnan(deviation), 0.0, deviation))
     steady = sigma < LEAST_DEVIATION
-    calm = possible_from(*_parameters(mu, np.where(steady, 1.0, sigma)))
-    return np.array([np.where(steady, mu * (1 + _ROUNDING), calm), np.where(steady, mu * (1 - _ROUNDING), 0.0)])
+    certain = possible_from(*_parameters(mu, np.where(steady, 1.0, sigma)))
+    return np.array([np.where(steady, mu * (1 + _ROUNDING), certain), np.where(steady, mu * (1 - _ROUNDING), 0.0)])
 
 
 def load_risks(mean: Floats, deviation: Floats, requested: Floats, limit: Floats, offer: Floats) -> Floats:

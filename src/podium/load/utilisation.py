@@ -10,6 +10,11 @@ the latest value of a resource; the average counts, wherever in its list it stan
 Differences from load-watcher in the scheduler's process: values older than five minutes are given up, an
 `insecureSkipVerify` counts with or without a token, any number of plugins and profiles may read the same source, and no
 port is opened.
+
+Also gives the cpu that nodes have as a whole, in thousandths: what utilisation is a share of.
+
+Scheduling counts with allocatable, which is less by what is set aside for the system; measurements of a node are about
+all of it. A node that states no capacity has what it offers.
 """
 
 from __future__ import annotations
@@ -20,16 +25,19 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
+from kubecel.quantity import milli
 from podium.cluster import Cluster
 from podium.config.durations import SECOND, Duration
 from podium.config.field import FieldError, FieldPath
+from podium.framework.row_numbers import RowNumbers
 from podium.load.readings import GenerationCounter, Readings, follow
+from podium.load.scaling import Floats
 from podium.load.series import NodeMatch, Series
 from podium.load.settings import SourceSettings, Tls
-from podium.placement.rounding import Floats
 
 if TYPE_CHECKING:
     from podium.framework.handle import Handle
+
 
 METRICS_SERVER: Final = "KubernetesMetricsServer"
 PROMETHEUS: Final = "Prometheus"
@@ -171,3 +179,16 @@ def _followed(
         return None
     match = NodeMatch(label="instance") if source.kind == "prometheus" else NodeMatch()
     return follow(handle, Series(source=source, query=query, match=match), generation)
+
+
+def cpu_capacity() -> RowNumbers:
+    """One line: the capacity of each row; 0 where there is no node."""
+    return RowNumbers(1, _of_row)
+
+
+def _of_row(cluster: Cluster, row: int) -> list[int]:
+    node = cluster.nodes[row]
+    if node is None:
+        return [0]
+    status = node.status
+    return [max(0, milli(status.capacity.get("cpu", status.allocatable.get("cpu", 0))))]

@@ -13,8 +13,8 @@ import msgspec
 from podium.controllers.assembly import NAME, PORT, ControllerOptions
 from podium.controllers.controller import Controller
 from podium.kube.json_object import JsonObject
+from podium.manifests.objects import container, deployment, disruption_budget, probes, service, service_monitor
 from podium.manifests.rights import Rights
-from podium.manifests.workload import container, deployment, disruption_budget, probes, service, service_monitor
 
 
 def controller_rights(controllers: Iterable[Controller]) -> Rights:

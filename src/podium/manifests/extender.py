@@ -15,23 +15,25 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
 from podium.client import RESOURCES
-from podium.client.experience import PODS
+from podium.client.watched_outcomes import PODS
 from podium.config.registry import Registry
 from podium.extender.agents import Agent
 from podium.extender.assembly import kinds_to_watch
 from podium.framework.plugin import Plugin
 from podium.kube.json_object import JsonObject
-from podium.manifests.objects import IMAGE, head, to_yaml
-from podium.manifests.rights import SYSTEM, Rights
-from podium.manifests.workload import (
+from podium.manifests.objects import (
     CONFIG_FOLDER,
+    IMAGE,
     config_map,
     config_mount,
     container,
     deployment,
     disruption_budget,
+    head,
     probes,
+    to_yaml,
 )
+from podium.manifests.rights import SYSTEM, Rights
 
 FIRST_PORT = 5401
 CONFIG_FILE = "scheduler.yaml"

@@ -78,7 +78,7 @@ def usage_on(cluster: Cluster, row: int, weighed: Iterable[Weighed], *, nonzero:
     for resource, request, weight in weighed:
         lines = lines_of.get(resource)
         if lines is None:
-            offered, used = columns.scarce_on(resource, row)
+            offered, used = columns.scalar_on(resource, row)
         else:
             offered, used = numbers[lines[0]], numbers[lines[1]]
         if offered:

@@ -2,6 +2,7 @@
 
     preEnqueue  the PodGroup exists, and so do minCount of its pods
     permit      waits until minCount of its pods have a node
+    placementFeasible (from Kubernetes 1.37 on)  whether minCount of them have one, or still can
 
 Nothing is looked at but the PodGroup that the pod names; a group of the basic policy is no gang. The members are
 placed together by the pod group cycle (`podium.engine.gangs`), with or without this plugin.
@@ -13,7 +14,8 @@ from collections.abc import Collection, Hashable, Iterable
 from typing import Any, Final
 
 from podium.cluster.pod_groups import PodGroupStates
-from podium.framework import Action, Cycle, DependsOn, Handle, Interest, Plugin, Resource, Status, Wait
+from podium.framework import Action, Code, Cycle, DependsOn, Handle, Interest, Plugin, Resource, Status, Wait
+from podium.framework.gang import PlacementProgress
 from podium.kube import Pod, PodGroup
 from podium.kube.pod_group import pod_group_key
 
@@ -35,9 +37,11 @@ class GangScheduling(Plugin):
 
     def interests(self) -> Iterable[Interest]:
         concerns = WaitsForPodGroup()
+        fewer = Interest(Resource.POD_GROUP, Action.UPDATE, _needs_fewer, by_signature=True, concerns=concerns)
         return [
             Interest(Resource.POD, Action.ADD, _is_of_same_group, by_signature=True, concerns=concerns),
             Interest(Resource.POD_GROUP, Action.ADD, _is_of_same_group, by_signature=True, concerns=concerns),
+            *([fewer] if self.handle.rules.pod_groups_are_queued else ()),
         ]
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
@@ -51,6 +55,16 @@ class GangScheduling(Plugin):
         state = self._states.get(key)
         members = 0 if state is None else state.members
         return None if group.min_count is None or members >= group.min_count else TOO_FEW_PODS
+
+    def placement_feasible(self, group: PodGroup, progress: PlacementProgress) -> Status | None:
+        wanted = 1 if group.min_count is None else group.min_count
+        remaining, scheduled = progress.remaining, progress.scheduled
+        so_far = f"{scheduled} scheduled, {remaining} remaining"
+        if remaining + scheduled < wanted:
+            return Status.unschedulable(f"minCount ({wanted}) cannot be satisfied: {so_far}")
+        if scheduled < wanted:
+            return Status(Code.WAIT, (f"minCount ({wanted}) is not yet satisfied: {so_far}",))
+        return None
 
     def permit(self, cycle: Cycle, node_name: str) -> Status | Wait | None:
         key = pod_group_key(cycle.pod)
@@ -86,6 +100,11 @@ class WaitsForPodGroup:
 def _is_of_same_group(pod: Pod, _before: Any, after: Any) -> bool:
     key = pod_group_key(pod)
     return key is not None and key == _group_of(after)
+
+
+def _needs_fewer(pod: Pod, before: Any, after: Any) -> bool:
+    old, new = before.min_count, after.min_count
+    return _is_of_same_group(pod, before, after) and old is not None and new is not None and new < old
 
 
 def _group_of(item: Pod | PodGroup) -> str | None:

@@ -91,14 +91,14 @@ class NodeResourcesBalancedAllocation(Plugin):
         return None if self._weighed(cycle)[0] else SKIP
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
-        weighed, scarce = self._weighed(cycle)
+        weighed, scalar = self._weighed(cycle)
         if not weighed:
             return np.zeros(len(nodes), dtype=np.int64)
         names, requests, _weights = columns_of(weighed)
         resources = nodes.cluster.resources
         used, allocatable = nodes.pick(resources.table(names)), nodes.pick(resources.table(names, offered=True))
         compares = self.handle.rules.balance_without_the_pod
-        if scarce and self._totals.names(scarce):
+        if scalar and self._totals.names(scalar):
             used, allocatable = used.copy(), allocatable.copy()
             self._totals.fill_in(nodes, names, allocatable, used)
             without = _balances(used, allocatable) if compares else None
@@ -112,10 +112,10 @@ class NodeResourcesBalancedAllocation(Plugin):
         return scores
 
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
-        weighed, scarce = self._weighed(cycle)
+        weighed, scalar = self._weighed(cycle)
         if not weighed:
             return 0
-        if scarce and self._totals.names(scarce):
+        if scalar and self._totals.names(scalar):
             return int(self.score(cycle, Nodes(cycle.cluster, np.array([node.row])))[0])
         without, beside = [], []
         for allocatable, used, request, _weight in usage_on(cycle.cluster, node.row, weighed, nonzero=False):

@@ -20,4 +20,4 @@ class PrioritySort(Plugin):
 
     def sort_key(self, queued: QueuedPod) -> tuple[int, float]:
         """The same order as a key, which is what the queue prefers."""
-        return -queued.pod.priority, queued.timestamp
+        return -queued.priority, queued.timestamp

@@ -1,6 +1,6 @@
 """VolumeRestrictions: disks and claims that two pods may not share.
 
-Disks that a pod names itself may conflict with those of a pod on the same node (see `cluster.disks` for the rule). A
+Disks that a pod names itself may conflict with those of a pod on the same node (see `cluster.attached` for the rule). A
 claim with access mode ReadWriteOncePod may be used by one pod in the whole cluster, so while another pod uses it no
 node is good; preempting that pod is, so the refusal can be cured.
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from podium.cluster import Cluster, Nodes, PlacedPod
-from podium.cluster.disks import inline_disks
+from podium.cluster.attached import inline_disks
 from podium.cluster.facts import claims_of
 from podium.framework import (
     SKIP,

@@ -150,11 +150,11 @@ class DryRuns:
 
     def _key(self, runtime: ProfileRuntime, cycle: Cycle) -> Hashable:
         """Equal for preemptors with equal results on every row; None when these depend on more than the rows."""
-        in_force = runtime.in_force(cycle)
-        if in_force.beyond_rows:
+        active = runtime.active_filters(cycle)
+        if active.beyond_rows:
             return None
         keys: list[tuple[str, Hashable]] = []
-        for plugin in in_force.filters:
+        for plugin in active.filters:
             key_of = runtime.dependences[plugin.plugin].key_of
             key = () if key_of is None else key_of(cycle)
             if key is None:

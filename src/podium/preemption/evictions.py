@@ -22,7 +22,7 @@ from podium.framework.timer import Done
 from podium.kube import Pod, PodGroup
 from podium.preemption.dry_runs import Candidate, DryRuns
 from podium.preemption.extenders import least_harmful, left_by_extenders, preemption_extenders
-from podium.preemption.rules import EvictionRule
+from podium.preemption.rules import EvictionRule, NodeRule
 from podium.preemption.search import find_candidates, no_candidates_message
 
 NEVER: Final = "not eligible due to preemptionPolicy=Never."
@@ -97,7 +97,7 @@ class Evictions:
         self,
         cycle: Cycle,
         rows: Rows,
-        rule: EvictionRule,
+        rule: EvictionRule | NodeRule,
         hopeless: Mask,
         *,
         offset: int,

@@ -7,11 +7,17 @@ back, the most important first, if the preemptor still fits beside it and the ru
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from podium.cluster import PlacedPod
+from podium.framework.cycle import Cycle
 from podium.framework.status import Status
 from podium.kube import Pod, parse_time
+
+if TYPE_CHECKING:
+    from podium.framework.profile import ProfileRuntime
+    from podium.preemption.dry_runs import Candidate
+    from podium.preemption.search import Budgets
 
 
 class Ruling(Protocol):
@@ -37,6 +43,15 @@ EvictionRule = Callable[[Collection[PlacedPod], Pod], Ruling]
 """(the pods of a node, the preemptor) → the ruling; raises PluginError where there can be none."""
 
 
+@runtime_checkable
+class NodeRule(Protocol):
+    """A rule that finds the victims on a node by itself."""
+
+    def victims_on(
+        self, runtime: ProfileRuntime, cycle: Cycle, row: int, budgets: Budgets, /
+    ) -> Candidate | Status: ...
+
+
 class ByPriority:
     """The usual ruling: pods of lower priority may be evicted, and any of them may stay."""
 
@@ -59,14 +74,25 @@ class ByPriority:
         return None
 
 
-def by_importance(pods: Sequence[PlacedPod]) -> list[PlacedPod]:
+class ByPriorityInOrder(ByPriority):
+    """The same where pods that have not started keep their order, as kube-scheduler has it from 1.37 on."""
+
+    __slots__ = ()
+
+    def ranked(self, pods: Sequence[PlacedPod]) -> list[PlacedPod]:
+        return by_importance(pods, in_order=True)
+
+
+def by_importance(pods: Sequence[PlacedPod], *, in_order: bool = False) -> list[PlacedPod]:
     """Higher priority first, then the one that started earlier; a pod that has not started counts as starting now.
 
     Pods of one priority that have not started come out in reverse order, because kube-scheduler compares each of them
-    with a later "now".
+    with a later "now"; `in_order`: as they were given.
     """
     started = [placed for placed in pods if placed.pod.status.start_time is not None]
-    waiting = [placed for placed in reversed(pods) if placed.pod.status.start_time is None]
+    waiting = [placed for placed in pods if placed.pod.status.start_time is None]
+    if not in_order:
+        waiting.reverse()
     return sorted(started + waiting, key=lambda placed: (-placed.pod.priority, start_time(placed.pod)))
 
 

@@ -28,7 +28,7 @@ from podium.framework.status import Code, PluginError, Status
 from podium.kube import Pod, PodDisruptionBudget
 from podium.kube.selector import Selector, SelectorError, compile_label_selector
 from podium.preemption.dry_runs import HARMLESS, UNKNOWN, VIOLATING, Candidate, DryRuns, Harm, Results
-from podium.preemption.rules import ByPriority, EvictionRule, start_time
+from podium.preemption.rules import ByPriority, EvictionRule, NodeRule, start_time
 from podium.preemption.trial import Trial
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
@@ -49,7 +49,7 @@ def find_candidates(
     runtime: ProfileRuntime,
     cycle: Cycle,
     rows: Rows,
-    rule: EvictionRule,
+    rule: EvictionRule | NodeRule,
     hopeless: Mask,
     offset: int,
     wanted: int,
@@ -79,7 +79,11 @@ def find_candidates(
             break
         for position in unknown.tolist():
             row = int(rows[(position + offset) % len(rows)])
-            codes[position] = results.note(row, _victims_on(runtime, cycle, row, rule, budgets))
+            if isinstance(rule, NodeRule):
+                found_there = rule.victims_on(runtime, cycle, row, budgets)
+            else:
+                found_there = _victims_on(runtime, cycle, row, rule, budgets)
+            codes[position] = results.note(row, found_there)
     harmless, violating = (candidates[found == code][:wanted] for code in (HARMLESS, VIOLATING))
     if len(harmless) or len(violating):
         if all_candidates:
@@ -132,10 +136,10 @@ def _victims_on(
         ruling.put_back(placed)
         return True
 
-    sums_only = runtime.in_force(cycle).sums_only
+    sums_only = runtime.active_filters(cycle).sums_only
     with nullcontext() if sums_only else cluster.dry_run():
         trial = _TrialOfSums(runtime, cycle, row) if sums_only else _NodeTrial(runtime, cycle, row)
-        stays = trial.reprieve if type(ruling) is ByPriority else stays_by_rule  # by priority, any may stay
+        stays = trial.reprieve if isinstance(ruling, ByPriority) else stays_by_rule  # by priority, any may stay
         try:
             for placed in evictable:
                 trial.take_off(placed)
@@ -157,9 +161,13 @@ def _victims_on(
             trial.undo()
     name = cluster.names[row]
     if not victims:
-        return Status.error(f'expected at least one victim pod on node "{name}"')
+        return no_victim(name)
     pods = tuple(placed.pod for placed in victims)
     return Candidate(row, name, pods, harm_of(pods, violations))
+
+
+def no_victim(node_name: str) -> Status:
+    return Status.error(f'expected at least one victim pod on node "{node_name}"')
 
 
 def harm_of(victims: Sequence[Pod], violations: int) -> Harm:

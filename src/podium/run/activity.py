@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from podium.client import ApiError, ClientError, missing_rule
+from podium.client.problem_reports import ReportLimit
 from podium.engine.queue.scheduling_queue import Pending
 from podium.framework.clock import Clock
-from podium.framework.report_limit import ReportLimit
 from podium.kube.printable import shortened
 
 EVERY = 60.0

@@ -1,6 +1,6 @@
 """Builds the scheduler process of a live cluster: every part is made here, once, and handed what it needs.
 
-    clients → metrics → events → election → measured load, experience → the scheduler → endpoints
+    clients → metrics → events → election → measured load, pod outcomes → the scheduler → endpoints
 
 The lease and the events have a client of their own: neither may wait behind bindings, nor be stopped by their guard.
 """
@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from types import MappingProxyType
 from typing import NamedTuple
 
-from podium.client import Access, Client, WatchedExperience
+from podium.client import Access, Client, WatchedOutcomes
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.kube import Node, Pod
@@ -23,22 +23,20 @@ from podium.load.sources import Telemetry
 from podium.run.dashboard import DashboardAddress, serve_process
 from podium.run.driver import LiveParts, LiveScheduler
 from podium.run.memory_dump import dump_on_signal
-from podium.run.metrics.registry import Metrics, resource_metrics
+from podium.run.metrics import Metrics, resource_metrics
 from podium.run.plugin_watchdog import PluginWatchdog
 from podium.run.pod_history import PodHistory
 from podium.run.process import SchedulerProcess
 from podium.run.scheduler_pages import configuration_page, queue_page, read_question
 from podium.run.shadow import Shadow, log_finding
 from podium.serving import address
-from podium.serving.election.blocked_loop import BlockedLoopRenewal
-from podium.serving.election.election import Election, candidate
-from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
-from podium.serving.endpoints.server import Endpoints, EndpointServer
+from podium.serving.election import Election, candidate
+from podium.serving.endpoints import Endpoints, EndpointServer, ServingOptions, build_endpoint_access
 from podium.serving.environment import ProcessEnvironment, stop_on_signals, this_machine
-from podium.serving.events.recorder import EventRecorder
+from podium.serving.event_recorder import EventRecorder
 from podium.serving.log import LOG
 from podium.serving.plugin_pages import PageAddress, serve_pages
-from podium.serving.process_loop import FINE, ProcessLoop, WatchingThread, cancel, first_ended
+from podium.serving.process_loop import FINE, BlockedLoopRenewal, ProcessLoop, WatchingThread, cancel, first_ended
 from podium.serving.server_rules import ServerRules
 
 BUSY = 8
@@ -110,7 +108,7 @@ def build_process(
         else None
     )
     telemetry = Telemetry(clock=clock, rng=rng, nodes=nodes, pods=nodes_of_pods, api=own_client, report=LOG.warning)
-    experience = WatchedExperience(
+    pod_outcomes = WatchedOutcomes(
         own_client, clock=clock, rng=rng, report=LOG.warning, may_write=lambda: process.leads() and not options.shadow
     )
     shadow = Shadow(log_finding) if options.shadow else None
@@ -120,7 +118,7 @@ def build_process(
         clock=clock,
         rng=rng,
         load=telemetry,
-        experience=experience,
+        pod_outcomes=pod_outcomes,
         metrics=metrics,
         shadow=shadow,
         history=PodHistory(clock) if options.remembers else None,
@@ -149,7 +147,7 @@ def build_process(
         recorder=recorder,
         loop=ProcessLoop(election, client, reacquires_lease=options.server_in_process),
         telemetry=telemetry,
-        experience=experience,
+        pod_outcomes=pod_outcomes,
         metrics=metrics,
         clock=clock,
         config=config,

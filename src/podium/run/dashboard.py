@@ -21,14 +21,14 @@ from podium.config.resolved import SchedulerConfig
 from podium.engine.scheduler import Scheduler
 from podium.framework.timer import Step
 from podium.load.sources.telemetry import Followed
-from podium.run.metrics.registry import Metrics
+from podium.run.metrics import Metrics
 from podium.run.pod_history import PodHistory
 from podium.run.process import SchedulerProcess
 from podium.run.shadow import Shadow
 from podium.serving import ServingError, address
 from podium.serving.browser_guard import is_loopback
-from podium.serving.endpoints.access import DelegatedAccessControl
-from podium.serving.endpoints.options import ServingOptions, build_endpoint_access
+from podium.serving.endpoint_access import DelegatedAccessControl
+from podium.serving.endpoints import ServingOptions, build_endpoint_access
 from podium.serving.listener import WebPort
 from podium.serving.log import LOG
 
@@ -77,10 +77,10 @@ class DashboardSource(NamedTuple):
     """What a dashboard shows."""
 
     kind: str
-    """What it is, for the user: "podium up", "podium run" or "dump"."""
+    """What it is, for the user: "podium up", "podium run", "podium run --shadow" or "dump"."""
     look: Look
     names: Sequence[str] = ()
-    """The command line's part that names the same source: `--from dump.yaml`."""
+    """The command line's part that names the same source: `--from dump.yaml`, `--kubeconfig FILE`."""
     control: DelegatedAccessControl | None = None
     """Who is let in, and what each viewer sees; None: everybody who reaches it sees everything."""
     host: str = "127.0.0.1"
@@ -178,6 +178,7 @@ async def serve_process(
     async def look(take: Callable[[SchedulerView], T]) -> T:
         return take(view_of(process, registry))
 
+    kind = "podium run" if process.live.shadow is None else "podium run --shadow"
     control = tls = None
     if not is_loopback(where.host):
         allowed = build_endpoint_access(serving, access)
@@ -185,9 +186,7 @@ async def serve_process(
         for client in allowed.clients:
             stack.push_async_exit(client)
     try:
-        port = await serve_dashboard(
-            DashboardSource("podium run", look, (), control, where.host), where.port, stack, tls
-        )
+        port = await serve_dashboard(DashboardSource(kind, look, (), control, where.host), where.port, stack, tls)
     except DashboardUnservedError as error:
         raise ServingError(f"--dashboard: {error}") from None
     scheme = "http" if tls is None else "https"

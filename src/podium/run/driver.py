@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.client import Client
-from podium.client.informers import Informers, custom_kinds, watched_kinds
+from podium.client.informers import Informers, WatchedKinds, custom_kinds, watched_kinds
 from podium.config.registry import Registry
 from podium.config.resolved import SchedulerConfig
 from podium.engine.scheduler import UNSCHEDULABLE, Scheduler
 from podium.framework import Nomination, Status
 from podium.framework.clock import Clock
-from podium.framework.experience import Experience
 from podium.framework.handle import Driver
 from podium.framework.object_problems import ObjectProblem
 from podium.framework.plugin_failures import FirstFailures
+from podium.framework.pod_outcomes import PodOutcomes
 from podium.framework.queued import QueuedPod
 from podium.framework.timer import UNTIMED
 from podium.framework.waiting import WaitingPod
@@ -33,14 +33,13 @@ from podium.kube.printable import shortened
 from podium.load.readings import LoadSource
 from podium.run.activity import Activity, WriteFailures
 from podium.run.claim_writer import ClaimWriter
-from podium.run.extender_client.http_extender import build_extenders
-from podium.run.group_status import GroupStatuses
-from podium.run.metrics.registry import Metrics
+from podium.run.http_extender import build_extenders
+from podium.run.metrics import Metrics
 from podium.run.pod_history import PodHistory
-from podium.run.pod_status import KnownPods, PodStatuses
+from podium.run.pod_status import GroupStatuses, KnownPods, PodStatuses
 from podium.run.shadow import Shadow, ShadowWriter
 from podium.run.writer import LiveWriter
-from podium.serving.events.recorder import (
+from podium.serving.event_recorder import (
     WARNING,
     EventRecorder,
     binding_conditions_pending,
@@ -69,7 +68,7 @@ class LiveParts:
     clock: Clock
     rng: random.Random
     load: LoadSource | None = None
-    experience: Experience | None = None
+    pod_outcomes: PodOutcomes | None = None
     metrics: Metrics | None = None
     shadow: Shadow | None = None
     history: PodHistory | None = None
@@ -125,7 +124,7 @@ class LiveScheduler:
                 rng=parts.rng,
                 launch=self._launch,
                 load=parts.load,
-                experience=parts.experience,
+                pod_outcomes=parts.pod_outcomes,
                 report=LOG.warning,
                 timer=UNTIMED if metrics is None else metrics.timer,
                 on_failure=self.plugin_failures,
@@ -161,13 +160,15 @@ class LiveScheduler:
         self.informers = Informers(
             client,
             self.engine.intake,
-            custom=custom_kinds(self.engine.profiles.values()),
-            resources=watched_kinds(self.engine.profiles.values()),
             changed=self._work.set,
             follower=shadow,
             rng=parts.rng,
             report=LOG.warning,
-            keep_raw=bool(config.extenders),
+            watched=WatchedKinds(
+                custom=custom_kinds(self.engine.profiles.values()),
+                resources=watched_kinds(self.engine.profiles.values()),
+                keep_raw=bool(config.extenders),
+            ),
         )
         if metrics is not None:
             metrics.follow(self.informers.by_kind.values())

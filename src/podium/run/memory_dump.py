@@ -104,7 +104,7 @@ def _node_line(engine: Scheduler, name: str, row: int) -> str:
     node = cluster.nodes[row]
     for resource in () if node is None else node.status.allocatable:
         if resource not in CORE_RESOURCES and resource != "pods":
-            offered[resource], requested[resource] = cluster.resources.scarce_on(resource, row)
+            offered[resource], requested[resource] = cluster.resources.scalar_on(resource, row)
     parts = [
         f"node {name}{' (deleted)' if node is None else ''}: requested {_amounts(requested)}",
         f"allocatable {_amounts(offered)}",

@@ -11,15 +11,15 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.client import WatchedExperience
+from podium.client import WatchedOutcomes
 from podium.config.resolved import SchedulerConfig
 from podium.framework.clock import Clock
 from podium.load.sources import Telemetry
 from podium.run.activity import EVERY
 from podium.run.driver import LiveScheduler
-from podium.run.metrics.registry import Metrics
-from podium.serving.election.election import Election
-from podium.serving.events.recorder import EventRecorder
+from podium.run.metrics import Metrics
+from podium.serving.election import Election
+from podium.serving.event_recorder import EventRecorder
 from podium.serving.log import LOG
 from podium.serving.process_loop import ProcessLoop, WatchingThread
 
@@ -29,7 +29,7 @@ LAST_WRITES = 3.0
 """Seconds for conditions and events that have not been written by then."""
 FIRST_LOAD = 5.0
 """Seconds that the first pods wait for measured load; then they are placed without."""
-FIRST_RECALL = 30.0
+FIRST_RESTORE = 30.0
 """Seconds that they wait for what was learnt: it is on the API server, without which they could not be bound either."""
 
 
@@ -41,7 +41,7 @@ class SchedulerProcess:
     recorder: EventRecorder
     loop: ProcessLoop
     telemetry: Telemetry
-    experience: WatchedExperience
+    pod_outcomes: WatchedOutcomes
     metrics: Metrics
     clock: Clock
     config: SchedulerConfig
@@ -83,7 +83,7 @@ class SchedulerProcess:
 
     async def _learn(self) -> None:
         """Learn from what becomes of pods; where no plugin wants that, do nothing for as long as the others work."""
-        await self.experience.run()
+        await self.pod_outcomes.run()
         await asyncio.Event().wait()
 
     def _work(self) -> None:
@@ -97,7 +97,7 @@ class SchedulerProcess:
 
     async def _schedule(self) -> None:
         await self.live.informers.synced()
-        await asyncio.gather(self.telemetry.first_refresh(FIRST_LOAD), self.experience.recalled(FIRST_RECALL))
+        await asyncio.gather(self.telemetry.first_refresh(FIRST_LOAD), self.pod_outcomes.restored(FIRST_RESTORE))
         self.before_scheduling()
         LOG.info("podium runs: scheduling for %s", ", ".join(self.live.engine.profiles))
         await self.live.schedule()
@@ -113,7 +113,7 @@ class SchedulerProcess:
         """Finish bindings, and write what is still to be written."""
         await self.live.finish(GRACE)
         last_writes = asyncio.gather(
-            self.live.statuses.drained(), self.recorder.drain(LAST_WRITES), self.experience.flush()
+            self.live.statuses.drained(), self.recorder.drain(LAST_WRITES), self.pod_outcomes.flush()
         )
         try:
             await asyncio.wait_for(last_writes, LAST_WRITES)

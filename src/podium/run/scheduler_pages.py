@@ -26,8 +26,8 @@ from podium.framework.events import Action, Interest, labels
 from podium.framework.queued import QueuedPod
 from podium.framework.waiting import WaitingPod
 from podium.run.process import SchedulerProcess
-from podium.serving.events.event_object import micro_time
-from podium.serving.events.recorder import waiting_on_permit
+from podium.serving.event_recorder import waiting_on_permit
+from podium.serving.event_sender import micro_time
 
 USUAL, MOST = 500, 10_000
 """Pods that are shown where no number is asked for, and at most."""

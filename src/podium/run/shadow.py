@@ -28,7 +28,7 @@ from podium.kube import Condition, PersistentVolume, PersistentVolumeClaim, Pod,
 from podium.kube.bounds import MAX_DEPTH, UNDECODABLE, nested_too_deeply
 from podium.kube.devices import Allocation
 from podium.kube.pod import ExtendedResourceRequestMapping
-from podium.placement.devices.uses import uses_of
+from podium.placement.devices.uses import device_uses
 from podium.serving.log import LOG
 
 MOST_WAITING = 1000
@@ -116,7 +116,7 @@ class ShadowWriter(Unwritten):
             objects.claims.restore(claim.key)
 
     def reserve_claim(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> None:
-        uses_of(self._shadow.cluster.objects).end(claim)
+        device_uses(self._shadow.cluster.objects).end(claim)
 
     def create_claim(
         self,
@@ -125,7 +125,7 @@ class ShadowWriter(Unwritten):
         pod: Pod,
         mappings: Sequence[ExtendedResourceRequestMapping],
     ) -> None:
-        uses_of(self._shadow.cluster.objects).end(claim)
+        device_uses(self._shadow.cluster.objects).end(claim)
 
 
 class UncomparedDecision(NamedTuple):
@@ -177,7 +177,7 @@ class Shadow:
 
     # What the scheduler in charge did
 
-    def saw(self, pod: Pod) -> None:
+    def observe(self, pod: Pod) -> None:
         """A pod as the API server now has it."""
         waiting = self._waiting.get(pod.uid)
         if waiting is None:

@@ -2,6 +2,11 @@
 
 The user may not be allowed to see everything. Without pods and nodes there is no answer; any other kind that is
 withheld is reported, and the answer is given without it.
+
+Also finds out from a pod's events what its scheduler said of it last: that it fits nowhere, or that a plugin holds it.
+
+A pod that waits at Permit looks like any other without a node: what holds it is known to its scheduler alone, which
+says so in an event. The last event of the pod counts: a rejection or a failure comes as another one.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from podium.client import RESOURCES, ApiError, ApiResource, Client
+from podium.client import RESOURCES, ApiError, ApiResource, Client, ClientError
 from podium.client.listing import list_all
 from podium.client.reading import Reader
 from podium.client.resource import GATED, NoSuchKindError, find_resource
@@ -30,6 +35,7 @@ from podium.kube.bounds import UNDECODABLE
 from podium.kube.custom_object import ThirdPartyObject
 from podium.kube.meta import ObjectMeta
 from podium.load.sources import Telemetry
+from podium.serving.event_recorder import FAILED_SCHEDULING, WAITING_ON_PERMIT
 
 
 async def fetch_objects(client: Client, tell: Callable[[str], None], gates: Gates = NO_GATES) -> list[KubeObject]:
@@ -40,11 +46,11 @@ async def fetch_objects(client: Client, tell: Callable[[str], None], gates: Gate
 
 
 async def fetch_custom_objects(
-    client: Client, plugins: Iterable[type[Plugin]], tell: Callable[[str], None]
+    client: Client, plugins: Iterable[type[Plugin]], tell: Callable[[str], None], others: Iterable[str] = ()
 ) -> list[CustomObject]:
-    """What these plugins read as it is written, as far as the server has it."""
+    """What these plugins read as it is written, and other resources, as far as the server has them."""
     found: list[CustomObject] = []
-    for name in sorted({resource.partition("/")[0] for plugin in plugins for resource in plugin.resources}):
+    for name in sorted({*others, *(name.partition("/")[0] for plugin in plugins for name in plugin.resources)}):
         try:
             resource = await find_resource(client, name)
         except (NoSuchKindError, ApiError, *UNDECODABLE, LookupError, TypeError) as error:
@@ -102,3 +108,53 @@ def _following(config: SchedulerConfig, registry: Registry, nodes: Sequence[Node
         handle = Handle(Driver(clock=clock, writer=Unwritten(), rng=rng, load=load), EngineState(cluster=cluster))
         ProfileRuntime(profile, registry, handle)
     return load
+
+
+class _Series(msgspec.Struct, rename="camel"):
+    last_observed_time: str | None = None
+
+
+class PodEvent(msgspec.Struct, rename="camel"):
+    """What was said of a pod."""
+
+    reason: str = ""
+    message: str = ""
+    event_time: str | None = None
+    last_timestamp: str | None = None
+    series: _Series | None = None
+
+    @property
+    def time(self) -> str:
+        """Times of one API server compare as text, to the second; equal ones keep the server's order."""
+        last = None if self.series is None else self.series.last_observed_time
+        return (last or self.event_time or self.last_timestamp or "")[:19]
+
+    @property
+    def held(self) -> str | None:
+        """What holds the pod at Permit, if that is what was said."""
+        return self.message if self.reason == WAITING_ON_PERMIT else None
+
+    @property
+    def failed(self) -> str | None:
+        """Why the pod got no node, if that is what was said."""
+        return self.message if self.reason == FAILED_SCHEDULING else None
+
+
+class _Events(msgspec.Struct):
+    items: list[PodEvent] = []
+
+
+async def last_event(client: Client, pod: Pod) -> PodEvent | None:
+    """What was said last of a pod that has no node; None where nothing was, or events may not be listed."""
+    if pod.node_name or not pod.uid:
+        return None
+    path = f"/api/v1/namespaces/{pod.namespace}/events?fieldSelector=involvedObject.uid%3D{pod.uid}"
+    try:
+        events = msgspec.json.decode(await client.get(path), type=_Events).items
+    except ApiError as error:
+        if error.forbidden or error.not_found:
+            return None
+        raise
+    except UNDECODABLE as error:
+        raise ClientError(f"events cannot be read: {error}") from None
+    return max(events, key=lambda event: event.time, default=None)

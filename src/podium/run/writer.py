@@ -25,7 +25,7 @@ from podium.kube.meta import format_time
 from podium.kube.pod import ExtendedResourceRequestMapping
 from podium.run.claim_writer import ClaimWriter
 from podium.run.pod_status import KnownPods, PodStatuses, worth_repeating
-from podium.serving.events.recorder import EventRecorder, kind_of, preempted, scheduler_of
+from podium.serving.event_recorder import EventRecorder, kind_of, preempted, scheduler_of
 
 RETRY_PAUSES: Final = (0.01, 0.05, 0.25)
 """Seconds before a binding is tried again."""

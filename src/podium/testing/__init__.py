@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from podium.testing.builders import node, pod
     from podium.testing.declaration_trial import WrongDeclaration, try_declaration
-    from podium.testing.recording_scheduler import DependsOnError
-    from podium.testing.trial_cluster import TrialCluster
+    from podium.testing.trial_cluster import DependsOnError, TrialCluster
     from podium.testing.trial_outcome import TrialOutcome, TrialState
 
 _MODULE_OF = {
-    "DependsOnError": "recording_scheduler",
+    "DependsOnError": "trial_cluster",
     "TrialCluster": "trial_cluster",
     "TrialOutcome": "trial_outcome",
     "TrialState": "trial_outcome",

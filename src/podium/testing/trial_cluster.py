@@ -2,6 +2,11 @@
 
 Time stands still unless the test moves it. What a pod's binding awaits is awaited on the spot. An exception of a
 plugin, or an answer that breaks the contract, comes out of the call in which it happened.
+
+Also schedules as the live scheduler does, and records what each decision was made of.
+
+Where a plugin declares what its answers depend on, they are cached in production. Each decision is then made twice,
+afresh and from the cache, and both must agree: a declaration that says too little shows itself in the test.
 """
 
 from __future__ import annotations
@@ -18,13 +23,19 @@ from msgspec.structs import replace
 from podium.cluster import Cluster
 from podium.config import SchedulerConfig, load_config
 from podium.config.defaults import beside_defaults
+from podium.engine.batching import Batch
+from podium.engine.decide import NodeSearch, decide
+from podium.engine.explain import NodeAnswer, answers_of
 from podium.engine.intake import on_node
+from podium.engine.scheduler import Scheduler
 from podium.framework.clock import Clock, ManualClock
+from podium.framework.cycle import Cycle
+from podium.framework.depends_on import NodePart
 from podium.framework.diagnosis import Nomination
-from podium.framework.experience import GivenExperience
 from podium.framework.handle import Driver, Effect, Preemptor
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import PluginFailure
+from podium.framework.pod_outcomes import GivenOutcomes
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import PluginError
 from podium.kube import CustomObject, KubeObject, Pod, PriorityClass, decode_documents
@@ -32,7 +43,6 @@ from podium.kube.admission import as_admitted
 from podium.load.readings import GivenLoad
 from podium.plugins import PluginRegistry, load_registry, register
 from podium.testing.memory_writer import MemoryWriter
-from podium.testing.recording_scheduler import RecordingScheduler
 from podium.testing.trial_outcome import TrialOutcome, TrialState
 
 START = 1_800_000_000.0
@@ -47,7 +57,7 @@ class TrialCluster:
     """A cluster on which plugins are tried; they stand beside kube-scheduler's own, as a profile would have them.
 
     `args` and `weight` are for one plugin, spelt as a configuration does; `config` is a whole one instead (YAML, a path
-    or a dictionary). `load` and `experience` are what `handle` gives plugins: set their readings by hand.
+    or a dictionary). `load` and `pod_outcomes` are what `handle` gives plugins: set their readings by hand.
     """
 
     def __init__(
@@ -63,7 +73,7 @@ class TrialCluster:
         settings = make_config(plugins, args, weight, config)
         self.clock = ManualClock(start)
         self.load = GivenLoad()
-        self.experience = GivenExperience()
+        self.pod_outcomes = GivenOutcomes()
         self.outcomes: dict[str, TrialOutcome] = {}
         """The last outcome of each pod that was tried."""
         self._api = TrialApi(self.clock)
@@ -82,7 +92,7 @@ class TrialCluster:
                 rng=random.Random(seed),
                 launch=self._launch,
                 load=self.load,
-                experience=self.experience,
+                pod_outcomes=self.pod_outcomes,
                 report=self._reports.append,
                 on_failure=self._failures.append,
             ),
@@ -353,3 +363,51 @@ def make_config(
     else:
         text, source = config, "config"
     return TrialConfig(load_config(text, source, registry).config, registry, tried)
+
+
+class DependsOnError(AssertionError):
+    """A cached answer differs from a fresh one: a plugin declares too little."""
+
+
+class RecordingScheduler(Scheduler):
+    """A scheduler that keeps the answers about each node, by pod."""
+
+    def record(self, tried: Sequence[type[Plugin]]) -> None:
+        """To be called before the first pod; `tried` are the plugins of the test."""
+        self.answers: dict[str, list[NodeAnswer]] = {}
+        self.problem: Exception | None = None
+        """What the last decision failed with, where the fault is a plugin's."""
+        self._cached = [plugin.name for plugin in tried if _is_cached(plugin)]
+
+    def search(self, runtime: ProfileRuntime, cycle: Cycle, batch: Batch | None = None) -> int | NodeSearch:
+        """Each pod is decided by itself, whatever the scores of the one before."""
+        start = self.sampling.next_start
+        cycle.forget_notes()
+        try:
+            decision = decide(runtime, cycle, self.sampling)
+        except PluginError as error:
+            self.problem = error
+            raise
+        self.answers[cycle.pod.key] = answers_of(self.cluster, decision)
+        if self._cached:
+            self._compare(runtime, cycle, decision.row, start)
+        return decision.search if decision.row is None else decision.row
+
+    def _compare(self, runtime: ProfileRuntime, cycle: Cycle, row: int | None, start: int) -> None:
+        after, self.sampling.next_start = self.sampling.next_start, start
+        known = self.answer_cache.decide(runtime, Cycle(cycle.pod, self.cluster), self.sampling)
+        self.sampling.next_start = after
+        if known is None:
+            return
+        cached = known if isinstance(known, int) else None
+        if cached != row:
+            names = self.cluster.names
+            fresh, cached_one = ("nowhere" if each is None else f"to {names[each]}" for each in (row, cached))
+            self.problem = DependsOnError(
+                f"{cycle.pod.key} goes {fresh}, but {cached_one} by cached answers: depends_on or answer_key of "
+                f"{' or '.join(self._cached)} declares too little"
+            )
+
+
+def _is_cached(plugin: type[Plugin]) -> bool:
+    return plugin.depends_on.node < NodePart.ANYTHING or hasattr(plugin, "answer_key")

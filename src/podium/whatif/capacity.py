@@ -19,19 +19,22 @@ from msgspec.structs import replace
 
 from kubecel.quantity import MILLI, NANO, format_nano
 from podium.engine.decide import find_feasible
-from podium.engine.explain import Outcome
+from podium.engine.explain import Outcome, with_uid
 from podium.engine.unblock import Remedy, remedies
 from podium.framework.cycle import Cycle
 from podium.framework.status import PluginError
-from podium.kube import Pod
+from podium.kube import PersistentVolumeClaim, Pod, Volume
+from podium.kube.admission import as_admitted, with_claims_made
 from podium.kube.pod_group import pod_group_key
 from podium.kube.requests import fit_requests
 from podium.kube.versions import Gate
+from podium.kube.volume import ClaimVolume
 from podium.whatif.applying import NodeMaker, apply
 from podium.whatif.changes import Change
 from podium.whatif.fit import rules_of, shown_changes
 from podium.whatif.placements import PodPlacement, SandboxPlacer
 from podium.whatif.pod_names import FreePodNames
+from podium.whatif.quotas import NamespaceRules
 from podium.whatif.records import Record, RefusalRecord, RemedyRecord, refusal_records, remedy_records
 from podium.whatif.sandbox import Sandbox
 from podium.workloads import daemon_sets
@@ -151,7 +154,10 @@ class CapacityAnswer:
             stop=None
             if stop is None
             else StopRecord(
-                message=stop.message, reasons=refusal_records(stop), first=what_binds(stop), notes=stop.notes
+                message=stop.message,
+                reasons=refusal_records(stop),
+                first=QUOTA if self.reached == QUOTA else what_binds(stop),
+                notes=stop.notes,
             ),
             one_more=remedy_records(self.one_more),
         )
@@ -171,19 +177,19 @@ def capacity(
     """Place pods of the templates, in turn, until one finds no node or `limit` are placed; then take all back."""
     with sandbox.trying():
         applied = apply(sandbox, changes, make)
-        for each in others:
+        claims = ReplicaClaims(sandbox, templates, others)
+        for each in claims.others:
             sandbox.set(each)
         if with_pending:
             placer = SandboxPlacer(sandbox)
             placer.place_all(placer.in_queue_order([*sandbox.pending(), *applied.unplaced]))
+        rules = rules_of(sandbox)
+        templates = [Template(rules.with_defaults(each.pod), each.share, each.per_node) for each in templates]
         if templates[0].per_node:
-            answer = _one_for_each_node(sandbox, templates[0], limit)
-            answer.changes = shown_changes(changes, applied)
-            for name in answer.on:
-                answer.left_over[name] = left_over(sandbox, name, [templates[0].pod])
-            return answer
-        bound = upper_bound(sandbox, templates[0].pod) if len(templates) == 1 else None
-        answer = _fill(sandbox, templates, limit, bound, progress)
+            answer = _one_for_each_node(sandbox, templates[0], limit, rules)
+        else:
+            bound = upper_bound(sandbox, templates[0].pod) if len(templates) == 1 else None
+            answer = _fill(sandbox, templates, limit, bound, rules, claims, progress)
         answer.changes = shown_changes(changes, applied)
         for name in answer.on:
             answer.left_over[name] = left_over(sandbox, name, [each.pod for each in templates])
@@ -195,10 +201,12 @@ def _fill(
     templates: Sequence[Template],
     limit: int | None,
     bound: int | None,
+    rules: NamespaceRules,
+    claims: ReplicaClaims,
     progress: Callable[[int], None] | None,
 ) -> CapacityAnswer:
     placer = SandboxPlacer(sandbox, closely=False)
-    rules, names = rules_of(sandbox), FreePodNames(sandbox)
+    names = FreePodNames(sandbox)
     answer = CapacityAnswer(templates, limit, 0, bound, FULL, Counter(), [0] * len(templates), {})
     answer.by_template = [Counter() for _ in templates]
     ends = list(accumulate(each.share for each in templates))
@@ -211,6 +219,7 @@ def _fill(
             if refusal is not None:
                 answer.reached, answer.stop = QUOTA, PodPlacement(pod, message=refusal)
                 return answer
+        pod = claims.given_to(pod, templates[number].pod)
         placement = placer.place(pod)
         if not placement.fits:
             answer.stop = _stop(sandbox, pod, placement)
@@ -227,7 +236,9 @@ def _fill(
     return answer
 
 
-def _one_for_each_node(sandbox: Sandbox, template: Template, limit: int | None) -> CapacityAnswer:
+def _one_for_each_node(
+    sandbox: Sandbox, template: Template, limit: int | None, rules: NamespaceRules
+) -> CapacityAnswer:
     """The pods of a DaemonSet: on each node that takes one, as far as there is room."""
     pod = replace(template.pod, spec=daemon_sets.tolerant(template.pod.spec))
     nodes = [node.name for node in sandbox.nodes() if daemon_sets.runs_on(pod, node)]
@@ -239,6 +250,10 @@ def _one_for_each_node(sandbox: Sandbox, template: Template, limit: int | None) 
             answer.reached = LIMIT
             break
         made = replica(pod, names)
+        refusal = rules.refusal(made) if rules else None
+        if refusal is not None:
+            answer.reached, answer.stop = QUOTA, PodPlacement(made, message=refusal)
+            break
         placement = placer.place(replace(made, spec=daemon_sets.pinned(made.spec, name)))
         if placement.node is None:
             answer.stop = answer.stop or placement
@@ -255,6 +270,51 @@ def replica(template: Pod, names: FreePodNames) -> Pod:
     name = names.take(template.namespace, template.name)
     metadata = replace(template.metadata, name=name, uid=f"{template.namespace}/{name}")
     return replace(template, metadata=metadata)
+
+
+class ReplicaClaims:
+    """Gives each replica the claims that controllers would make for it, from the templates of claims."""
+
+    def __init__(self, sandbox: Sandbox, templates: Sequence[Template], others: Sequence[Any]) -> None:
+        self._sandbox = sandbox
+        self._known = [*sandbox.templates, *sandbox.cluster.objects.storage_classes, *others]
+        claims = {each.key: each for each in others if isinstance(each, PersistentVolumeClaim)}
+        owned = [
+            (each.pod, volume, claims.get(_own_claim(each.pod, volume)))
+            for each in templates
+            if (owner := each.pod.metadata.controller) is not None and owner.kind == "StatefulSet"
+            for volume in each.pod.spec.volumes
+        ]
+        self._own = {(pod.key, volume.name): claim for pod, volume, claim in owned if claim is not None}
+        """A StatefulSet's claims for its first pod, by pod and volume."""
+        first = {claim.key for claim in self._own.values()}
+        self.others = [each for each in others if each.key not in first]
+
+    def given_to(self, pod: Pod, template: Pod) -> Pod:
+        """The replica with its own claims, which are there now."""
+        spec = pod.spec
+        if not spec.volumes and not spec.resource_claims:
+            return pod
+        volumes = {volume.name: volume for volume in spec.volumes}
+        for volume in spec.volumes:
+            own = self._own.get((template.key, volume.name))
+            if own is not None:
+                name = f"{volume.name}-{pod.name}"
+                self._sandbox.set(replace(own, metadata=replace(own.metadata, name=name, uid=f"{pod.key}-{name}")))
+                volumes[volume.name] = replace(volume, persistent_volume_claim=ClaimVolume(claim_name=name))
+        unseen = replace(
+            pod, metadata=replace(pod.metadata, uid=""), spec=replace(spec, volumes=tuple(volumes.values()))
+        )
+        made, *claims = with_claims_made([unseen], self._known)
+        for each in as_admitted(claims, self._known):
+            self._sandbox.set(each)
+        assert isinstance(made, Pod)
+        return with_uid(made)
+
+
+def _own_claim(pod: Pod, volume: Volume) -> str:
+    """The key of the claim that a StatefulSet makes for the volume."""
+    return f"{pod.namespace}/{volume.name}-{pod.name}"
 
 
 def _stop(sandbox: Sandbox, pod: Pod, placement: PodPlacement) -> PodPlacement:
@@ -290,7 +350,7 @@ def what_binds(stop: PodPlacement) -> str:
         return short.most_common(1)[0][0]
     if any(others.values()):
         return others.most_common(1)[0][0]
-    return next(iter(short or others), "quota" if stop.message else "")
+    return next(iter(short or others), "")
 
 
 _STANDING: Final = frozenset({"TaintToleration", "NodeUnschedulable", "NodeAffinity", "NodeName"})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -54,8 +54,14 @@ class NodeType:
     zones: tuple[str, ...] = ()
     max: int | None = None
     zone_prices: Mapping[str, float] = field(default_factory=dict)
-    where: str = ""
-    """File and line."""
+    where: str | Callable[[], str] = ""
+    """File and line, or what finds them out: in JSON that means to read the file again."""
+
+    @property
+    def place(self) -> str:
+        """Where it is written, as it begins a message."""
+        where = self.where if isinstance(self.where, str) else self.where()
+        return f"{where}: " if where else ""
 
     def price_in(self, zone: str, *, spot: bool = False) -> float | None:
         """What a node costs per hour; None where that is not known."""
@@ -171,24 +177,31 @@ def _merged(before: NodeType | None, after: NodeType) -> NodeType:
 
 def _type(entry: Any, document: Any, number: int, source: str) -> NodeType:
     path = f"$.types[{number}]"
-    where = f"{source}:{document.line_of(path)}"
+
+    def where() -> str:
+        return f"{source}:{document.line_of(path)}"
+
     try:
         found = msgspec.convert(entry, _TypeEntry, strict=False)
     except msgspec.ValidationError as error:
-        raise CatalogError(f"{where}: {path}: {str(error).partition(' - at')[0]}") from None
+        wrong, _, inner = str(error).partition(" - at `$")
+        raise CatalogError(f"{where()}: {path}{inner.rstrip('`')}: {wrong}") from None
     for name, price in (("price", found.price), ("spotPrice", found.spot_price)):
         if price is not None and (math.isnan(price) or math.isinf(price) or price < 0):
-            raise CatalogError(f"{where}: type {found.name}: {name} {price} is no price; write a number from 0 on")
+            raise CatalogError(f"{where()}: type {found.name}: {name} {price} is no price; write a number from 0 on")
     if found.max is not None and found.max < 0:
-        raise CatalogError(f"{where}: type {found.name}: max {found.max} is negative; leave it out for no limit")
+        raise CatalogError(f"{where()}: type {found.name}: max {found.max} is negative; leave it out for no limit")
     if found.reserved not in RESERVED:
-        raise CatalogError(f"{where}: type {found.name}: reserved {found.reserved}: write {', '.join(RESERVED)}")
+        raise CatalogError(f"{where()}: type {found.name}: reserved {found.reserved}: write {', '.join(RESERVED)}")
     amounts = found.allocatable or found.capacity
     if not amounts:
         raise CatalogError(
-            f"{where}: type {found.name} has no capacity; write capacity: {{cpu: 4, memory: 16Gi, pods: 58}}"
+            f"{where()}: type {found.name} has no capacity; write capacity: {{cpu: 4, memory: 16Gi, pods: 58}}"
         )
-    check_amounts(amounts, f"{where}: type {found.name}")
+    try:
+        check_amounts(amounts, f"type {found.name}")
+    except CatalogError as error:
+        raise CatalogError(f"{where()}: {error}") from None
     if found.allocatable is None:
         amounts = allocatable_of(amounts, found.reserved)
     return NodeType(

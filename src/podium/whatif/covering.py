@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,12 @@ class Cover:
         """Per resource, of all pods."""
         total: Amounts = np.asarray(self.demand, dtype=np.float64) @ self.requests
         return total
+
+    def with_unused(self, share: float) -> Cover:
+        """The same with nodes that leave so much of a pod of the mean size unused."""
+        unused = share * self.wanted / max(1, sum(self.demand))
+        unused[-1] = 0.0  # slots are counted in whole pods
+        return replace(self, rooms=np.maximum(self.rooms - unused, 0.0))
 
     def may_hold(self, key: Iterable[int]) -> bool:
         """Whether amounts alone let these offers and the free room hold all pods."""

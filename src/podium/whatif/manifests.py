@@ -16,7 +16,7 @@ from podium.engine.explain import with_uid
 from podium.kube import Pod, ReplicaSet, StatefulSet
 from podium.kube.admission import as_admitted, with_claims_made
 from podium.kube.decode import KINDS, decode_documents
-from podium.kube.workload import WORKLOAD_KINDS, Workload
+from podium.kube.kinds_around_pods import WORKLOAD_KINDS, Workload
 from podium.whatif.applying import belongs_to
 from podium.whatif.patterns import MOST_PODS, QuestionError, check_number
 from podium.whatif.pod_names import FreePodNames
@@ -97,9 +97,9 @@ def template_pod(given: Given, known: Sequence[Any], origin: str) -> tuple[Pod, 
     else:
         made = make_pods(given.workloads[0], 1, given.workloads)
         pod, others = made.pods[0], [*given.others, *made.others]
-    completed = as_admitted([pod], [*others, *known], origin)[0]
-    assert isinstance(completed, Pod)
-    return with_uid(_unbound(completed)), others
+    completed = as_admitted([pod, *others], known, origin)
+    assert isinstance(completed[0], Pod)
+    return with_uid(_unbound(completed[0])), completed[1:]
 
 
 def wanted(sandbox: Sandbox, given: Given, replicas: int | None, origin: str, others: Sequence[Pod] = ()) -> WantedPods:
@@ -122,9 +122,10 @@ def wanted(sandbox: Sandbox, given: Given, replicas: int | None, origin: str, ot
     if not found.pods and not found.standing:
         wants = ", ".join(map(named, given.workloads))
         raise QuestionError(f"{wants}: it asks for no pods; say how many with --replicas")
-    known_objects = [*_known(sandbox), *found.others]
-    completed = as_admitted(found.pods, known_objects, origin)
-    completed = with_claims_made(completed, known_objects)
+    beside = [*known_objects(sandbox), *found.others]
+    found.others = as_admitted(found.others, beside, origin)
+    completed = with_claims_made(as_admitted(found.pods, beside, origin), beside)
+    completed = as_admitted(completed, beside, origin)
     found.pods = [with_uid(_unbound(each)) for each in completed if isinstance(each, Pod)]
     found.others += [each for each in completed if not isinstance(each, Pod)]
     return found
@@ -229,6 +230,8 @@ def _everyone(sandbox: Sandbox) -> list[Pod]:
     return [*(placed.pod for placed in sandbox.cluster.pods.values()), *sandbox.cluster.objects.pending_pods]
 
 
-def _known(sandbox: Sandbox) -> list[Any]:
+def known_objects(sandbox: Sandbox) -> list[Any]:
+    """What pods are completed by: their classes, and the templates of their claims with the claims that are there."""
     objects = sandbox.cluster.objects
-    return [*objects.priority_classes, *objects.resource_claims]
+    claims = (*objects.resource_claims, *objects.claims)
+    return [*objects.priority_classes, *objects.storage_classes, *claims, *sandbox.templates]

@@ -10,8 +10,7 @@ from typing import Final, TypeVar
 from podium.errors import UserError
 from podium.kube import Node, Pod, SelectorError
 from podium.kube.meta import ClusterObject
-from podium.kube.selector import Selector
-from podium.kube.selector_text import parse_selector
+from podium.kube.selector import Selector, parse_selector
 
 T = TypeVar("T", bound=ClusterObject)
 

@@ -16,9 +16,9 @@ from podium.cluster import Rows
 from podium.config.points import Point
 from podium.engine.decide import NO_NODES, NodeSearch, decide, make_room
 from podium.engine.explain import Eviction, Outcome, UnknownProfileError, as_unbound
-from podium.engine.gangs.gang_attempt import GangAttempt, PlacedMember
-from podium.engine.gangs.group_attempt import GroupAttempt
-from podium.engine.gangs.group_placements import try_group
+from podium.engine.gangs.gang_attempt import GangAttempt, Member, place_gang
+from podium.engine.gangs.group_attempt import try_group
+from podium.engine.gangs.group_cycle import look_for_room, with_its_group
 from podium.engine.unblock import Remedy, remedies
 from podium.framework.cycle import Cycle
 from podium.framework.diagnosis import Diagnosis, refused_by_one
@@ -236,13 +236,13 @@ class SandboxPlacer:
             if state.objection:
                 return [PodPlacement(each, outcome=Outcome.HELD, message=state.objection) for each in pods]
             members = [each for each in state.gang.members if each.uid in by_uid]
-            attempt = GangAttempt(self._engine, runtime, plugin, state.gang)
-            attempt.place_members([QueuedPod(each, 0.0) for each in members])
-            if attempt.enough:
+            attempt = GangAttempt(self._engine, runtime)
+            starts = place_gang(attempt, plugin, state.gang, [QueuedPod(each, 0.0) for each in members])
+            if starts:
                 for member in attempt.placed:
                     self._sandbox.placed(runtime, member.cycle, member.node_name)
             found = [self._of_member(runtime, each) for each in attempt.members]
-            if not attempt.enough:
+            if not starts:
                 refusal = refused_by_one(state.gang.refusal).message
                 for placement in found:
                     if placement.fits:
@@ -252,14 +252,13 @@ class SandboxPlacer:
             return [*found, *(self.place(by_uid[uid]) for uid in by_uid if uid in left_out)]
         return [self.place(each) for each in pods]
 
-    def _of_member(self, runtime: ProfileRuntime, member: Any) -> PodPlacement:
+    def _of_member(self, runtime: ProfileRuntime, member: Member) -> PodPlacement:
         pod = member.queued.pod
-        if isinstance(member, PlacedMember):
+        if member.node_name:
             return PodPlacement(pod, member.node_name, Outcome.FITS)
-        if isinstance(member.why, NodeSearch):
-            return self._nowhere(runtime, member.cycle, member.why)
-        why: Status = member.why
-        return PodPlacement(pod, message=refused_by_one(why).message if why.rejected else why.message)
+        if member.search is not None:
+            return self._nowhere(runtime, member.cycle, member.search)
+        return PodPlacement(pod, message=None if member.status is None else member.status.message)
 
     def _place_group(self, runtime: ProfileRuntime, pods: Sequence[Pod]) -> list[PodPlacement]:
         sandbox, engine = self._sandbox, self._engine
@@ -270,30 +269,30 @@ class SandboxPlacer:
             return [PodPlacement(each, outcome=Outcome.HELD, message=message) for each in pods]
         ready = [QueuedPod(each, 0.0) for each in pods if not each.spec.scheduling_gates]
 
-        def attempt_on(rows: Rows | None) -> GroupAttempt:
-            return GroupAttempt(engine, runtime, engine.nominator, engine.sampling, rows)
-
-        result, attempt = try_group(runtime, key, ready, attempt_on)
-        if attempt is not None:
+        result, attempt = try_group(engine, runtime, key, ready)
+        if attempt is not None and result.status is not None:
             attempt.take_back()
-        starts = result.status is None
+        look_for_room(engine, runtime, key, ready, result)
         message = None if result.status is None else result.status.message
         found = {}
         for member in result.members:
             pod = member.queued.pod
-            if member.status is not None or not starts:
-                why = member.status.message if member.status is not None else message
-                outcome = Outcome.FITS_NOWHERE if member.status is not None else Outcome.GANG_WAITS
-                found[pod.uid] = PodPlacement(pod, outcome=outcome, message=why)
-                continue
-            waits = sandbox.place(runtime, Cycle(pod, sandbox.cluster), member.node_name)
-            placed = not isinstance(waits, Status)
-            found[pod.uid] = PodPlacement(
-                pod,
-                member.node_name if placed else None,
-                Outcome.FITS if placed else Outcome.FITS_NOWHERE,
-                None if placed else waits.message,
-            )
+            if member.status is not None:
+                found[pod.uid] = PodPlacement(pod, message=member.status.message)
+            elif result.status is not None:
+                why = message if result.waiting_for_preemption else with_its_group(runtime, member, result).message
+                found[pod.uid] = PodPlacement(pod, outcome=Outcome.GANG_WAITS, message=why)
+            elif attempt is not None:
+                sandbox.placed(runtime, member.cycle, member.node_name)
+                found[pod.uid] = PodPlacement(pod, member.node_name, Outcome.FITS)
+            else:
+                waits = sandbox.place(runtime, member.cycle, member.node_name)
+                refused = waits.message if isinstance(waits, Status) else None
+                found[pod.uid] = (
+                    PodPlacement(pod, member.node_name, Outcome.FITS)
+                    if refused is None
+                    else PodPlacement(pod, message=refused)
+                )
         return [found.get(each.uid) or PodPlacement(each, outcome=Outcome.HELD, message=message) for each in pods]
 
 

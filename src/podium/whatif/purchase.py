@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from math import comb
 from typing import Final
 
 import numpy as np
@@ -44,7 +45,10 @@ RELATIONAL: Final = frozenset({"PodTopologySpread", "InterPodAffinity"})
 SECONDS: Final = 10.0
 FEW_PODS: Final = 60
 FEW_NODES: Final = 6
-"""Combinations of more nodes are too many to be tried one by one."""
+FEW_COMBINATIONS: Final = 20_000
+"""Combinations of more nodes are too many to be tried one by one, unless there are few types."""
+UNUSED: Final = (0.25, 0.5, 1.0, 2.0)
+"""What nodes may leave unused, in pods of the mean size."""
 STARTS: Final = 8
 ATTEMPTS: Final = 40
 MOST_QUEUED: Final = 1_000_000
@@ -190,9 +194,8 @@ class _PurchaseSearch:
             for zone in self._zones(kind):
                 price = kind.price_in(zone, spot=self._rules.spot)
                 if price is None:
-                    where = f"{kind.where}: " if kind.where else ""
                     raise CatalogError(
-                        f"{where}type {kind.name} has no price; write price: 0.214, or leave it out with --only"
+                        f"{kind.place}type {kind.name} has no price; write price: 0.214, or leave it out with --only"
                     )
                 offers.append(self._offer(kind, zone, price))
         if not offers:
@@ -337,16 +340,34 @@ class _PurchaseSearch:
         return known
 
     def _heuristic(self, cover: Cover, bound: CoverBound) -> Combination | None:
-        """A combination that holds: what the covering problem chose, or one type after another, and what is missing."""
+        """A combination that holds: what the covering problem chose, or one type after another, and what is missing.
+
+        Liquid pods make small nodes look good, on which whole pods leave much unused. So the problem is also solved
+        with nodes that leave a share of a pod unused.
+        """
         found: Combination | None = None
-        starts = ([bound.counts] if bound.counts else []) + cover.fills()[:STARTS]
-        for counts in starts:
+        solved = [bound.counts] if bound.counts else []
+        for share in UNUSED if solved else ():
+            if self._holds(solved[-1]) or self._clock() > self._end:
+                break
+            counts = solve(cover.with_unused(share), max(0.5, self._rules.seconds * 0.1)).counts
+            solved += [counts] if counts else []
+        solved.sort(key=lambda counts: len(self._left(counts)))
+        for counts in (*solved, *cover.fills()[:STARTS]):
             better = self._grown(counts, found)
             if better is not None and (found is None or better[1] < found[1] - 1e-9):
                 found = better
             if self._clock() > self._end or (found is not None and found[1] <= bound.price * 1.01):
                 break
         return found if found is None else self._shrunk(found)
+
+    def _holds(self, counts: Mapping[int, int]) -> bool:
+        return self._allowed(Counter(counts)) and not self._left(counts)
+
+    def _left(self, counts: Mapping[int, int]) -> list[Pod]:
+        """The pods without a node on these offers."""
+        placements = self._verify(tuple(sorted(Counter(counts).elements())))[1]
+        return [each.pod for each in placements if not each.fits]
 
     def _grown(self, counts: Mapping[int, int], known: Combination | None) -> Combination | None:
         """The combination with nodes added until the engine places all, then without those that are not needed."""
@@ -468,7 +489,7 @@ class _PurchaseSearch:
     ) -> Purchase:
         """Combinations in the order of their prices, until one holds; where there are too many, the best one known."""
         least = bound.price
-        if best is None or len(best[0]) <= FEW_NODES:
+        if best is None or self._countable(best[0]):
             for price, key in self._combinations():
                 if best is not None and price >= best[1] - 1e-9:
                     least = best[1]
@@ -490,14 +511,22 @@ class _PurchaseSearch:
         result.runner_up = runner_up
         return result
 
+    def _countable(self, key: Sequence[int]) -> bool:
+        """Whether combinations of so many nodes are few enough to be tried one by one."""
+        return len(key) <= FEW_NODES or comb(len(key) + len(self._all), len(self._all)) <= FEW_COMBINATIONS
+
     def _runner_up(self, cover: Cover, best: Combination) -> tuple[dict[str, int], float] | None:
-        """The next combination that holds, leaving out the best one with nodes added."""
+        """The next combination of types that holds, leaving out the best one with nodes added."""
         offers = self._all
         known = [(sum(offers[i].price for i in key), key) for key, (holds, _) in self._tried.items() if holds]
-        others = [each for each in known if each[1] != best[0] and not Counter(best[0]) <= Counter(each[1])]
+
+        def names_of(key: Sequence[int]) -> Counter[str]:
+            return Counter(offers[index].name for index in key)
+
+        others = [each for each in known if not names_of(each[1]) >= names_of(best[0])]
         looked = 0
-        for price, key in self._combinations() if len(best[0]) <= FEW_NODES else ():
-            if price < best[1] or key == best[0] or Counter(best[0]) <= Counter(key):
+        for price, key in self._combinations() if self._countable(best[0]) else ():
+            if price < best[1] or names_of(key) >= names_of(best[0]):
                 continue
             looked += 1
             if looked > EXTRA or self._clock() > self._end or (others and price >= min(others)[0]):
@@ -508,7 +537,7 @@ class _PurchaseSearch:
         if not others:
             return None
         price, key = min(others)
-        return dict(Counter(offers[index].name for index in key)), round(price, 6)
+        return dict(names_of(key)), round(price, 6)
 
     def _combinations(self) -> Iterator[tuple[float, tuple[int, ...]]]:
         """All multisets of offers with their prices, the cheapest first."""

@@ -12,7 +12,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from podium.cluster import Cluster
 from podium.cluster.order import zone_key
@@ -27,7 +30,9 @@ from podium.framework.handle import Driver
 from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
 from podium.framework.profile import ProfileRuntime
 from podium.framework.status import Status, Waits
-from podium.kube import CustomObject, Node, Pod
+from podium.kube import CustomObject, Node, Pod, ResourceClaimTemplate
+from podium.kube.claims import BIND_COMPLETED, claim_name
+from podium.kube.kinds_around_pods import RuntimeClass
 from podium.load.readings import LoadSource
 
 Undo = Callable[[], object]
@@ -53,6 +58,9 @@ class Sandbox:
         driver = Driver(clock=self.clock, writer=Unwritten(), rng=random.Random(0), load=load, on_failure=on_failure)
         self.engine = Scheduler(config, registry, driver, _NoListener(), parity=parity)
         self.served = frozenset(self.engine.profiles)
+        objects = list(objects)
+        self.templates = [each for each in objects if isinstance(each, RuntimeClass | ResourceClaimTemplate)]
+        """What only admission and controllers read: what pods and their claims are completed by."""
         fill_cluster(self.cluster, objects, None, set(self.served), self.engine.nominator)
         self.version = 0
         """Moves with every change."""
@@ -281,6 +289,29 @@ class Sandbox:
             self.engine.take_back(runtime, cycle, node_name)
 
         self._did(undo)
+        if cycle.pod.spec.volumes:
+            self._bind_claims(cycle.pod)
+
+    def _bind_claims(self, pod: Pod) -> None:
+        """Complete what the volume controller would: the pod's claims are bound to the volumes that were chosen."""
+        claims, volumes = self.cluster.objects.claims, self.cluster.objects.volumes
+        chosen = {
+            f"{given.namespace}/{given.name}": key
+            for key in volumes.assumed
+            if (volume := volumes.get(key)) is not None and (given := volume.spec.claim_ref) is not None
+        }
+        for key in (f"{pod.namespace}/{claim_name(pod, each)}" for each in pod.spec.volumes):
+            claim = claims.get(key)
+            if claim is None or claim.spec.volume_name or key not in chosen:
+                continue
+            annotations = {**claim.annotations, BIND_COMPLETED: "yes"}
+            bound = replace(
+                claim,
+                metadata=replace(claim.metadata, annotations=annotations),
+                spec=replace(claim.spec, volume_name=chosen[key]),
+            )
+            claims.assume(key, bound)
+            self._did(partial(claims.restore, key))
 
     def _unplace(self, uid: str) -> None:
         """Take a pod off again that was placed here."""

@@ -62,6 +62,14 @@ class KnownState:
     """The version that the API server had, where the source says it."""
 
 
+def live_state(objects: Iterable[Any], missing: list[str]) -> KnownState:
+    """The objects of a live cluster, with the newest resourceVersion among them."""
+    found = list(objects)
+    versions = (each.metadata.resource_version for each in found)
+    newest = max((int(each) for each in versions if each.isdecimal()), default=None)
+    return KnownState("live", found, missing=missing, resource_version=None if newest is None else str(newest))
+
+
 def read_state(files: Iterable[tuple[bytes, str]]) -> KnownState:
     """The state in these files, each with its name; raises StateSourceError, DecodeError and DocumentError."""
     whole: KnownState | None = None

@@ -24,14 +24,22 @@ from podium.kube import (
     StatefulSet,
     Volume,
 )
-from podium.kube.kinds_around_pods import ReplicaSetSpec, StatefulSetSpec
+from podium.kube.kinds_around_pods import (
+    JobSpec,
+    PodTemplateSpec,
+    ReplicaSetSpec,
+    StatefulSetSpec,
+    Workload,
+    WorkloadSpec,
+)
 from podium.kube.volume import ClaimVolume
-from podium.kube.workload import JobSpec, PodTemplateSpec, Workload, WorkloadSpec
 
 HASH_LABEL: Final = "pod-template-hash"
 HASH: Final = "new"
 """What the label of a ReplicaSet that is made here says."""
 STATEFUL_LABELS: Final = ("statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index")
+JOB_NAME_LABELS: Final = ("batch.kubernetes.io/job-name", "job-name")
+JOB_UID_LABELS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
@@ -97,18 +105,22 @@ def _of_buffer(buffer: Workload, others: Iterable[Workload]) -> PodTemplateSpec:
     raise TemplateError(f"{named(buffer)}: {kind} {reference.name} is not in the files; add it with -f")
 
 
-def make_pods(workload: Workload, count: int, others: Iterable[Workload] = (), *, first: int = 0) -> MadePods:
-    """So many pods of a workload, numbered from `first` on, and what its controller makes beside them."""
+def make_pods(workload: Workload, count: int, others: Iterable[Workload] = ()) -> MadePods:
+    """So many pods of a workload, and what its controller makes beside them."""
     template = template_of(workload, others)
     owner, around = _owner(workload)
     made = MadePods([], around)
+    first = workload.spec.ordinals.start
+    job = workload.spec.job_template.spec if workload.spec.job_template is not None else workload.spec
     for number in range(first, first + count):
         pod = pod_from(template, workload, f"{workload.name}-{number}", owner)
         if workload.kind == "StatefulSet":
             pod, claims = _stateful(pod, workload, number)
             made.others.extend(claims)
-        elif workload.kind in ("Job", "CronJob"):
-            pod = _labelled(pod, {INDEX: str(number)})
+        elif owner is not None and owner.kind == "Job":
+            indexed = {INDEX: str(number)} if job is not None and job.completion_mode == "Indexed" else {}
+            names = dict.fromkeys(JOB_NAME_LABELS, owner.name) | dict.fromkeys(JOB_UID_LABELS, owner.uid)
+            pod = _labelled(pod, names | indexed)
         elif workload.kind == "Deployment":
             pod = _labelled(pod, {HASH_LABEL: HASH})
         made.pods.append(pod)

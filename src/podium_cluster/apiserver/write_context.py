@@ -1,8 +1,12 @@
-"""Holds what a write reads and changes beyond its object: the kinds, the store, the time and random numbers."""
+"""Holds what a write reads and changes beyond its object: the kinds, the store, the time and random numbers.
+It writes times as the API does: UTC, to the second in metadata and conditions, finer in events and leases.
+"""
 
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime
+from functools import lru_cache
 
 import msgspec
 
@@ -11,7 +15,23 @@ from podium_cluster.apiserver.errors import not_found
 from podium_cluster.apiserver.kind import Kind, Kinds
 from podium_cluster.apiserver.store.collection import Stored
 from podium_cluster.apiserver.store.object_store import ObjectStore
-from podium_cluster.apiserver.timestamps import timestamp
+
+
+def timestamp(seconds: float) -> str:
+    return _to_the_second(int(seconds))
+
+
+@lru_cache(maxsize=64)
+def _to_the_second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_timestamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def seconds_of(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 class WriteContext(msgspec.Struct, frozen=True):

@@ -1,7 +1,6 @@
 """Reads the options of `podium up` and starts a cluster in this process."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 from podium.cli.commands import PodiumCommand
 from podium.cli.console import echo
 from podium.cli.errors import InputError
-from podium.cli.options import FeatureGatesOption, KubernetesVersionOption, PluginOption, QosPortOption
+from podium.cli.options import FeatureGatesOption, KubernetesVersionOption, PluginOption, QosPortOption, with_default
 from podium.cli.serving_options import LogLevelOption, run_to_end, set_up_log
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 NO_WORKLOAD = "none"
 TYPED = "what was typed"
-DEFAULT_COUNT, MOST_DEVICES = 4, 1000
+DEFAULT_COUNT, MOST_DEVICES = "4", 1000
 
 
 class UpCommand(PodiumCommand):
@@ -32,17 +31,7 @@ class UpCommand(PodiumCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta[TYPED] = list(args)
-        return super().parse_args(ctx, with_default_devices(args))
-
-
-def with_default_devices(args: Sequence[str]) -> list[str]:
-    """
-    >>> with_default_devices(["--devices", "--nodes", "3", "--devices=8"])
-    ['--devices=4', '--nodes', '3', '--devices=8']
-    """
-    following = [*args[1:], "-"]
-    is_alone = [each == "--devices" and after.startswith("-") for each, after in zip(args, following, strict=True)]
-    return [f"{each}={DEFAULT_COUNT}" if alone else each for each, alone in zip(args, is_alone, strict=True)]
+        return super().parse_args(ctx, with_default(args, "--devices", DEFAULT_COUNT))
 
 
 def up(
@@ -81,7 +70,8 @@ def up(
         typer.Option(
             "--workload",
             metavar="PATH",
-            help=f'A file or folder of manifests; else a sample for a new cluster; "{NO_WORKLOAD}": nothing.',
+            help="A file or folder of manifests, or sample:NAME; else a sample for a new cluster; "
+            f'"{NO_WORKLOAD}": nothing.',
         ),
     ] = None,
     speed: Annotated[
@@ -134,8 +124,7 @@ def up(
     """
     import sys
 
-    from podium.cli.configuration import read_config
-    from podium.cli.kubernetes_version import given_rules
+    from podium.cli.configuration import given_rules, read_config
     from podium.kube.versions import NEWEST
     from podium.serving.plugin_pages import PageAddress
     from podium_cluster.cli.explain_in_view import explain_for_api
@@ -197,6 +186,7 @@ def _start_in_background(typed: list[str], port: int) -> None:
 
 
 def _manifests(workload: str | None) -> "list[Manifest] | None":
+    from podium.cli.files import named_path
     from podium_cluster.up.manifests import WorkloadError, read_workload
 
     if not workload:
@@ -204,7 +194,7 @@ def _manifests(workload: str | None) -> "list[Manifest] | None":
     if workload == NO_WORKLOAD:
         return []
     try:
-        return read_workload(Path(workload))
+        return read_workload(named_path(workload))
     except WorkloadError as error:
         raise InputError(f"--workload {error}") from None
 
@@ -240,7 +230,7 @@ def _sources(
 
 
 def _devices(devices: str | None) -> "list[DeviceShape]":
-    from podium_cluster.up.samples import DeviceFileError, read_shapes, sample_devices
+    from podium_cluster.up.manifests import DeviceFileError, read_shapes, sample_devices
 
     if devices is None:
         return []

@@ -13,18 +13,14 @@ from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.controllers.context import ControllerContext
 from podium_cluster.controllers.daemon_set import DaemonSets
 from podium_cluster.controllers.deployment import Deployments
-from podium_cluster.controllers.device_taint_eviction import DeviceTaintEviction
 from podium_cluster.controllers.disruption import DisruptionBudgets
-from podium_cluster.controllers.event_expiry import EventExpiry
-from podium_cluster.controllers.garbage import GarbageCollector
+from podium_cluster.controllers.garbage import EventExpiry, GarbageCollector, Namespaces, PodGarbage
 from podium_cluster.controllers.job import Jobs
-from podium_cluster.controllers.namespaces import Namespaces
 from podium_cluster.controllers.node_lifecycle import Heartbeats, NodeLifecycle
-from podium_cluster.controllers.pod_garbage import PodGarbage
 from podium_cluster.controllers.replica_set import REPLICA_SET, REPLICATION_CONTROLLER, ReplicaSets
 from podium_cluster.controllers.resource_claims import ResourceClaims
 from podium_cluster.controllers.stateful_set import StatefulSets
-from podium_cluster.controllers.taint_eviction import TaintEviction
+from podium_cluster.controllers.taint_eviction import DeviceTaintEviction, TaintEviction
 from podium_cluster.controllers.volumes import Volumes
 
 __all__ = ["Controllers"]

@@ -22,8 +22,7 @@ from podium_cluster.apiserver.kinds.daemon_sets import GENERATION
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.controllers import revisions
 from podium_cluster.controllers.context import ControllerContext, copied, key_of, number
-from podium_cluster.controllers.ownership import claimed_pods, selector_of
-from podium_cluster.controllers.pod_making import create_pod, delete_pod, pod_from
+from podium_cluster.controllers.ownership import claimed_pods, create_pod, delete_pod, pod_from, selector_of
 from podium_cluster.controllers.pods import Key, PodView
 from podium_cluster.controllers.replica_set import next_available
 

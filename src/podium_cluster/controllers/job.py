@@ -34,8 +34,7 @@ from podium_cluster.controllers.job_pods import (
     too_many,
     wanted,
 )
-from podium_cluster.controllers.ownership import claimed_pods, selector_of
-from podium_cluster.controllers.pod_making import create_pod, delete_pod
+from podium_cluster.controllers.ownership import claimed_pods, create_pod, delete_pod, selector_of
 from podium_cluster.controllers.pods import Key, PodView, seconds
 
 MANAGER = "kubernetes.io/job-controller"

@@ -15,7 +15,7 @@ from podium.kube.json_object import JsonObject
 from podium.workloads.deletion_order import in_deletion_order
 from podium_cluster.controllers import conditions
 from podium_cluster.controllers.context import copied, number
-from podium_cluster.controllers.pod_making import pod_from
+from podium_cluster.controllers.ownership import pod_from
 from podium_cluster.controllers.pods import PodView, seconds
 
 FINALIZER = "batch.kubernetes.io/job-tracking"

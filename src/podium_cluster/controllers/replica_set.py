@@ -17,8 +17,14 @@ from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.controllers import conditions
 from podium_cluster.controllers.context import ControllerContext, key_of, number
-from podium_cluster.controllers.ownership import claimed_pods, controller_of, selector_of
-from podium_cluster.controllers.pod_making import create_pod, delete_pod, pod_from
+from podium_cluster.controllers.ownership import (
+    claimed_pods,
+    controller_of,
+    create_pod,
+    delete_pod,
+    pod_from,
+    selector_of,
+)
 from podium_cluster.controllers.pods import Key, PodView
 
 BURST = 50

@@ -20,8 +20,13 @@ from podium_cluster.apiserver.event_recorder import ComponentEventRecorder
 from podium_cluster.apiserver.store.collection import ObjectChange
 from podium_cluster.controllers import revisions
 from podium_cluster.controllers.context import ControllerContext, copied, key_of, number
-from podium_cluster.controllers.ownership import claimed_pods, controller_reference, selector_of
-from podium_cluster.controllers.pod_making import is_namespace_terminating, pod_from
+from podium_cluster.controllers.ownership import (
+    claimed_pods,
+    controller_reference,
+    is_namespace_terminating,
+    pod_from,
+    selector_of,
+)
 from podium_cluster.controllers.pods import Key, PodView
 from podium_cluster.controllers.replica_set import SETTLE_SECONDS, next_available
 

@@ -14,9 +14,8 @@ from podium.kube.meta import format_time
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.kinds import POD
-from podium_cluster.apiserver.store.label_selector import parse_label_selector
-from podium_cluster.kubelets.machines import Machine, PodRun
-from podium_cluster.kubelets.usage import NODE_CPU, NODE_MEMORY
+from podium_cluster.apiserver.store.selection import parse_label_selector
+from podium_cluster.kubelets.machines import NODE_CPU, NODE_MEMORY, Machine, PodRun
 
 WINDOW = 15.0
 VERBS = ("get", "list")

@@ -28,10 +28,9 @@ from podium_cluster.apiserver.write_context import WriteOptions
 from podium_cluster.apiserver.writes.update import update
 from podium_cluster.kubelets import pod_status
 from podium_cluster.kubelets.declared import declared
-from podium_cluster.kubelets.machines import Key, Machine, PodRun, Rejection, host_ports, rejection
+from podium_cluster.kubelets.machines import Key, Machine, PodRun, Rejection, drawn_usage, host_ports, rejection
 from podium_cluster.kubelets.shapes import address, pod_prefix
 from podium_cluster.kubelets.timeline import Timeline
-from podium_cluster.kubelets.usage import drawn_usage
 
 FIRST_BACKOFF, LAST_BACKOFF = 10.0, 300.0
 FORGIVEN_AFTER = 600.0

@@ -16,8 +16,7 @@ from typing import Final
 
 import msgspec
 
-from podium_cluster.up.kubeconfig import writable_folder
-from podium_cluster.up.running_clusters import RunningCluster
+from podium_cluster.up.running_clusters import RunningCluster, writable_folder
 
 READY_OPTION: Final = "--ready-fd"
 

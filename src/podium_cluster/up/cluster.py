@@ -27,7 +27,7 @@ from podium.config.types import LeaderElection
 from podium.controllers.assembly import ControllerOptions, build_controllers
 from podium.framework.clock import SystemClock
 from podium.run.assembly import RunOptions, build_process
-from podium.serving.endpoints.options import ServingOptions
+from podium.serving.endpoints import ServingOptions
 from podium.serving.environment import stop_on_signals
 from podium.serving.plugin_pages import PageAddress
 from podium.serving.process_loop import first_ended
@@ -36,23 +36,19 @@ from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.http.server import ApiServer, PortInUseError
 from podium_cluster.apiserver.kinds import NODE, POD, WORKLOAD_KINDS
 from podium_cluster.apiserver.store.database import Database, DatabaseError
-from podium_cluster.apiserver.timestamps import timestamp
+from podium_cluster.apiserver.write_context import timestamp
 from podium_cluster.controllers import Controllers
 from podium_cluster.kubelets import DeviceShape, Kubelets
 from podium_cluster.up import UpError
 from podium_cluster.up.background import log_of, say_ready
-from podium_cluster.up.creation import CreatedObjects, create, install_definitions
-from podium_cluster.up.dashboard import serve_dashboard_of
-from podium_cluster.up.demonstration import demonstrate
-from podium_cluster.up.kubeconfig import write_kubeconfig
-from podium_cluster.up.live_view.node_page import describe_node
-from podium_cluster.up.manifests import Manifest, sample_workload
+from podium_cluster.up.creation import CreatedObjects, create, demonstrate, install_definitions
+from podium_cluster.up.live_view.nodes import describe_node
+from podium_cluster.up.manifests import SAMPLE_NODES, Manifest, sample_shapes, sample_workload
 from podium_cluster.up.picture import Picture, ServedAt, take_picture
 from podium_cluster.up.pod_tracker import PodTracker
 from podium_cluster.up.reload import Sources, take_in_changes, try_out
-from podium_cluster.up.running_clusters import RunningCluster, registered
-from podium_cluster.up.samples import SAMPLE_NODES, sample_shapes
-from podium_cluster.up.scheduler_pages import pages_of
+from podium_cluster.up.running_clusters import RunningCluster, registered, write_kubeconfig
+from podium_cluster.up.scheduler_pages import pages_of, serve_dashboard_of
 from podium_cluster.up.scheduler_thread import BuildScheduler, SchedulerThread
 from podium_cluster.up.screen import Camera, Screen, counted
 
@@ -132,7 +128,11 @@ async def up(config: SchedulerConfig, registry: Registry, options: UpOptions, sc
             return lambda connections: build_process(config, registry, Access(server.url), run_options, connections)
 
         scheduler = SchedulerThread(build_from(config, registry), run_options)
-        page = await serve_dashboard_of(scheduler, lambda: registry, server, stack) if options.dashboard else ""
+        page = (
+            await serve_dashboard_of(scheduler, lambda: registry, server, kubeconfig, stack)
+            if options.dashboard
+            else ""
+        )
         welcome = _welcome(server.url, kubeconfig, api, created, devices, restored, page)
         screen.say(welcome)
         explain = options.explain

@@ -67,7 +67,14 @@ def dashboard(
     state = load_state(flags)
     say_asides(state)
     view = view_of_objects(state.known.objects, *state.configured)
-    words = [word for file in cluster for word in ("--from", file)] + (["--config", config] if config else [])
+    given: dict[str, list[str] | None] = {
+        "--from": cluster,
+        "--config": [config or ""],
+        "--plugin": plugin,
+        "--feature-gates": feature_gates,
+        "--kubernetes-version": [kubernetes_version or ""],
+    }
+    words = [word for name, values in given.items() for value in values or () if value for word in (name, value)]
     raise typer.Exit(run_to_end(_serve(DashboardSource("dump", look_at(view), words), port)))
 
 

@@ -25,7 +25,7 @@ from podium_lab.cli.unit_options import UnitFlags, print_estimate, print_status
 
 if TYPE_CHECKING:
     from podium_lab.simulator.comparison import Difference
-    from podium_lab.simulator.qos_page import SimulatedQosPage
+    from podium_lab.simulator.qos_figures import SimulatedQosPage
     from podium_lab.simulator.results import SimulationResults
     from podium_lab.simulator.sweep import Plan
 
@@ -102,7 +102,7 @@ def simulate(
     """
     import msgspec
 
-    from podium.cli.kubernetes_version import given_rules
+    from podium.cli.configuration import given_rules
     from podium.kube.versions import NEWEST
     from podium_lab.simulator import sweep
     from podium_lab.simulator.comparison import compare, detailed_rows
@@ -189,7 +189,7 @@ def _status(store: str | None, printed: Output) -> None:
 @contextmanager
 def _qos_page(port: int | None, shown: bool) -> "Iterator[SimulatedQosPage | None]":
     """The QoS page while the runs last, where there is something to show and the port is free."""
-    from podium_lab.simulator.qos_page import served_qos_page
+    from podium_lab.simulator.qos_figures import served_qos_page
     from podium_plugins.qos.page import PORT
 
     if not shown or port == 0:

@@ -28,7 +28,7 @@ from podium_lab.simulator.profiles import configuration
 from podium_lab.simulator.reading import LoadedScenario
 from podium_lab.simulator.run import SimulatedRun
 from podium_lab.simulator.usage import CONNECTIONS_LINE, LATENCY_LINE, TRAFFIC_LINE
-from podium_plugins.latency_aware.limits import limits_of
+from podium_plugins.latency_aware import limits_of
 
 STALE = 300.0
 """Seconds after which a measurement no longer counts."""

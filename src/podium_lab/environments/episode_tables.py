@@ -52,7 +52,7 @@ from podium_lab.simulator.reading import LoadedScenario
 from podium_lab.simulator.run import SimulatedRun
 from podium_lab.simulator.usage import traits_sampler
 from podium_lab.simulator.workload import arrivals
-from podium_plugins.latency_aware.limits import limits_of
+from podium_plugins.latency_aware import limits_of
 
 NEVER = 2**31 - 1
 """Milliseconds: later than any episode ends."""

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from podium_lab.models.features import Array, ClusterArrays, PodArrays, dominant_share
 from podium_lab.models.heuristics import GpuArrays, fragmentation
 from podium_lab.models.schema import PODS
-from podium_plugins.latency_aware.consolidation import latency_merit
+from podium_plugins.latency_aware import latency_merit
 
 MOST_UNITS: Final = 4.0
 LEAST_COST: Final = 0.1

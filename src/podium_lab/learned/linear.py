@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from podium_plugins.gpu.choice import fits
+from podium_plugins.gpu.devices import fits
 from podium_plugins.gpu.fragmentation import Fragmentation
 from podium_plugins.gpu.knowledge import Knowledge, knowledge_of
 from podium_plugins.gpu.request import WHOLE, GpuRequest

@@ -4,7 +4,7 @@
     c = second_bias + pooled · [mean of h, largest h]                         over the nodes that fit
     correction = last of the pod's group · softsign(second · h + c)           per node
 
-softsign(x) = x/(1 + |x|). Terms are those of `placement.gpu.terms` without H, scar and rank. Permuted nodes get
+softsign(x) = x/(1 + |x|). Terms are those of `podium_plugins.gpu.terms` without H, scar and rank. Permuted nodes get
 permuted corrections, a node that does not fit changes none, and any number of nodes will do. Where `last` is 0, the
 score is the linear one: a training starts there.
 """

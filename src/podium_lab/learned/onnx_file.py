@@ -5,7 +5,7 @@ given the parsed graph, written again. A file can say the same thing in several 
 them they understand.
 
 Refused: operators other than those that `podium policy export` writes, functions, graphs within graphs, weights that
-lie in other files or are not as many as they say, tensors that grow beyond what scoring needs (`onnx_sizes`), files
+lie in other files or are not as many as they say, tensors that grow beyond what scoring needs, files
 over 4 MB.
 
 Computes how large every tensor of an ONNX graph will be, before anything runs.

@@ -5,9 +5,10 @@
 A policy with a network (`network`) adds its correction to the sum; what it says of a node depends on all nodes that the
 pod fits, so nothing is cached there but the terms.
 
-Terms and prices are those of `placement.gpu`. They come from the scheduler's own state: nothing is measured. The model
-is guarded (`placement.model_guard`): where it may not be asked, the fallback scores by what is left of cpu and GPU,
-least first, and where that fails all nodes get 50. So the plugin never raises, leaves out no node, stays within 0–100.
+Terms and prices are those of `podium_plugins.gpu`. They come from the scheduler's own state: nothing is measured. The
+model is guarded (`podium_lab.model_guard`): where it may not be asked, the fallback scores by what is left of cpu and
+GPU, least first, and where that fails all nodes get 50. So the plugin never raises, leaves out no node, stays within
+0–100.
 
 In `shadow` the fallback decides and the model is compared with it. In `canary:p` a share of the pods, chosen by a hash
 of their uid, is decided by the model, and all are compared. A model that does badly is demoted (`health`). The file is

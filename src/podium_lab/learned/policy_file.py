@@ -1,7 +1,7 @@
 """Reads, checks and writes policy files: the weights of a learned score, with where they come from.
 
 A file is JSON (`apiVersion: podium/policy/v1`, kind `linear` or `network`). Weights stand by group of pods and term
-(see `placement.gpu.terms`); a term that is missing weighs 0. A network (see `network`) is added to them.
+(see `podium_plugins.gpu.terms`); a term that is missing weighs 0. A network (see `network`) is added to them.
 points = ⌊offset + scale·score + ½⌋, within 0–100.
 
 Refused: a wrong checksum, other terms than this version computes, numbers that are not finite, weights of terms that

@@ -4,8 +4,8 @@
     action       the position of a node; one that the mask excludes is taken as the first that it allows
     reward       GPU placed as a share of the capacity
 
-A pod that fits one node is placed without asking, one that fits none is dropped; there is no way to refuse a pod.
-Terms are those of `placement.gpu.terms`, within ±100; nodes and filters are the kernel's. The device that a share gets
+A pod that fits one node is placed without asking, one that fits none is dropped; there is no way to refuse a pod. Terms
+are those of `podium_plugins.gpu.terms`, within ±100; nodes and filters are the kernel's. The device that a share gets
 is the one that a policy's score is best with, where one is given, otherwise the one with the least left that suffices.
 
 Goes from one pod with a choice to the next and shows the nodes that it fits, in compiled code.

@@ -1,6 +1,6 @@
 """Writes a policy as an ONNX graph: terms of nodes in, scores out, for any number of nodes.
 
-    nodes   float32[nodes, terms]   the terms of `placement.gpu.terms`, weighed ones and scar, rank, price
+    nodes   float32[nodes, terms]   the terms of `podium_plugins.gpu.terms`, weighed ones and scar, rank, price
     pod     float32[groups]         1 for the pod's group, 0 for the others
     mask    bool[nodes]             which nodes fit
     scores  float32[nodes]          −1e8 where the mask excludes a node; points = ⌊offset + scale·score + ½⌋

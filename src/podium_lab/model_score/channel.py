@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from podium.kube.printable import printable
 from podium.load.settings import Tls
-from podium.run.extender_client.timed_connection import TimedConnection
+from podium.run.timed_connection import TimedConnection
 from podium_lab.model_score.question import ModelError
 
 CONNECT_SECONDS: Final = 5.0

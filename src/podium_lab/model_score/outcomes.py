@@ -132,7 +132,7 @@ class DecisionFates:
         if fate is not None:
             self._send(fate, "failed", pod, node_name)
 
-    def saw(self, before: Any, after: Any) -> None:
+    def observe(self, before: Any, after: Any) -> None:
         """A pod came, changed or went."""
         pod = after if isinstance(after, Pod) else before
         fate = self._by_uid.get(pod.uid) if isinstance(pod, Pod) else None

@@ -255,9 +255,9 @@ class ModelScore(Plugin):
         if resource != Resource.POD:
             return
         if before is None and isinstance(after, Pod):
-            self._arrays.saw(after)
+            self._arrays.observe(after)
         if self.fates is not None:
-            self.fates.saw(before, after)
+            self.fates.observe(before, after)
 
 
 async def _prepared(model: ScoringModel) -> None:

@@ -6,7 +6,7 @@ better.
     least-allocated     −u⁺
     most-allocated      u⁺/2 − 1 where the node is empty and some node with pods fits
     least-connections   −connections; a node of which nothing is known counts as the median node
-    latency-aware       ((1 − |E|/W) + mean u over E + L) / 3, as `podium_plugins.latency_aware.consolidation` has it;
+    latency-aware       ((1 − |E|/W) + mean u over E + L) / 3, as `podium_plugins.latency_aware` has it;
                         a node beyond the hard limit is taken last
     fragmentation       what GPU fragmentation the placement takes away; see `fragmentation`
 
@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 from podium_lab.models.features import Array, ClusterArrays, PodArrays, dominant_share, known
 from podium_lab.models.schema import CPU, GPU, PODS
-from podium_plugins.latency_aware.consolidation import ConsolidationWeights, consolidation, latency_merit
+from podium_plugins.latency_aware import ConsolidationWeights, consolidation, latency_merit
 
 Objective = Literal["least-allocated", "most-allocated", "least-connections", "latency-aware", "fragmentation"]
 OBJECTIVES: Final = get_args(Objective)

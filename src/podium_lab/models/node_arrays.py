@@ -32,8 +32,7 @@ from podium_lab.models.heuristics import GpuArrays
 from podium_lab.models.schema import CLASSES
 from podium_plugins.gpu.devices import GpuDevices, request_of
 from podium_plugins.gpu.request import NO_GPU, WHOLE, GpuRequest
-from podium_plugins.latency_aware.limits import LatencyLimits, limits_of
-from podium_plugins.latency_aware.plugin import DEFAULT_QUERY
+from podium_plugins.latency_aware import DEFAULT_QUERY, LatencyLimits, limits_of
 
 WHOLE_GPU: Final = "nvidia.com/gpu"
 MOST_TYPICAL: Final = 30
@@ -73,7 +72,7 @@ class NodeArrays:
         self._classes = _ClassCounts(cluster)
         self._seen = SeenPods(None) if with_gpus else None
 
-    def saw(self, pod: Pod) -> None:
+    def observe(self, pod: Pod) -> None:
         """A pod is new: it counts among the typical ones."""
         if self._seen is not None:
             facts = self._cluster.facts.of(pod)
@@ -86,7 +85,7 @@ class NodeArrays:
         note = pod_note(cycle)
         found = request_of(cycle.pod, facts)
         request = found if isinstance(found, GpuRequest) else NO_GPU
-        whole = sum(amount for name, amount in facts.scarce if name == WHOLE_GPU)
+        whole = sum(amount for name, amount in facts.scalar if name == WHOLE_GPU)
         pod = PodArrays(
             request=np.array(
                 [facts.counted[CPU], facts.counted[MEMORY], request.total + WHOLE * whole, 1.0], dtype=np.float64

@@ -215,7 +215,6 @@ def onnx_of(weights: Weights, origin: ScorerOrigin) -> bytes:
         onnx: Any = import_module("onnx")
     except ImportError:
         raise ScorerFileError("onnx is not installed; install podium[learn]") from None
-    from podium_lab.models.scorer_file import scorer_graph
 
     graph = scorer_graph(onnx, weights)
     helper = onnx.helper

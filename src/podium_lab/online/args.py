@@ -65,7 +65,7 @@ class OnlineScoreArgs(msgspec.Struct, rename="camel", kw_only=True, frozen=True,
     mode: Literal["active", "shadow"] = "active"
     """shadow: it learns, and the fallback decides."""
     rewards: Literal["annotation", "load"] = "annotation"
-    """What pods are judged by: their annotation podium.io/reward, or the load of their node a while later."""
+    """What pods are judged by: their annotation podium.dev/reward, or the load of their node a while later."""
     reward_after: Duration = Duration(120 * SECOND)
     """With rewards from load: how long after a pod got its node that is looked at."""
     reward_within: Duration = Duration(3600 * SECOND)

@@ -15,30 +15,30 @@ Where the model is away or unsure, the fallback scores by measured load and what
 measured by requests, and where that fails all nodes get 50. Why it decides is counted: `shadow`, `few` rewards,
 `unsure`, `stale` measurements, `drift` (the errors of the model have grown), `timeout`, `nan`, `exception`,
 `breaker_open`. The model learns from what the fallback decides, too, so there is no time in which it must try things.
+
+`online_metrics` shows on `/metrics` what it decides and learns.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from podium.cluster import Nodes
 from podium.framework import MAX_SCORE, Cycle, DependsOn, Handle, NodePart, Plugin, PluginError, Resource, Scores
 from podium.framework.environment import filled
-from podium.framework.experience import REWARD, ConfigMapName, LearnedState, learn
-from podium.framework.plugin_extras import PluginMetric
+from podium.framework.plugin_extras import MetricKind, PluginMetric
+from podium.framework.pod_outcomes import REWARD, ConfigMapName, LearnedState, learn
 from podium.kube import Pod
 from podium.load.scaling import median
 from podium_lab.model_guard import ModelGuard
 from podium_lab.online.args import CONFIG_MAP, NAMESPACE, VARIABLES, OnlineScoreArgs
 from podium_lab.online.bandit import Floats, RewardModel, weighed
-from podium_lab.online.learner import MOST_PLACEMENTS, OnlineLearner, UnrewardedPod
+from podium_lab.online.learner import MOST_PLACEMENTS, OnlineLearner, StateFile, UnrewardedPod
 from podium_lab.online.node_features import NodeFeatures, PodAmounts, amounts_of
-from podium_lab.online.online_metrics import online_metrics
-from podium_lab.online.saved_state import StateFile
 
 NEUTRAL = 50
 LOW, HIGH = 10.0, 90.0
@@ -334,3 +334,58 @@ class OnlineScore(Plugin):
 def _points(raw: Floats) -> Scores:
     scores: Scores = np.clip(np.floor(raw + 0.5), 0, MAX_SCORE).astype(np.int64)
     return scores
+
+
+if TYPE_CHECKING:
+    from podium_lab.online.plugin import OnlineScore
+
+
+def online_metrics(plugin: OnlineScore) -> Iterator[PluginMetric]:
+    learner = plugin.learner
+    yield PluginMetric(
+        MetricKind.COUNTER,
+        "podium_online_decisions_total",
+        "Decisions with OnlineScore, by who made them: the model, or the fallback and why.",
+        plugin.guard.decisions,
+        ("source",),
+    )
+    yield PluginMetric(
+        MetricKind.COUNTER,
+        "podium_online_rewards_total",
+        "Rewards by what became of them: learnt, or refused and why; none: placements that no reward came for.",
+        lambda: {(outcome,): number for outcome, number in list(learner.outcomes.items())},
+        ("outcome",),
+    )
+    yield PluginMetric(
+        MetricKind.COUNTER,
+        "podium_online_reward_sum_total",
+        "The sum of the rewards learnt from.",
+        lambda: learner.sum_of_rewards,
+    )
+    yield PluginMetric(
+        MetricKind.GAUGE,
+        "podium_online_waiting",
+        "Placements that wait for their reward.",
+        lambda: len(learner.waiting),
+    )
+    yield PluginMetric(
+        MetricKind.GAUGE,
+        "podium_online_error",
+        "Mean absolute error of the expected rewards, of late.",
+        lambda: {(kind,): model.recent_error for kind, model in learner.models.items()},
+        ("type",),
+    )
+    yield PluginMetric(
+        MetricKind.GAUGE,
+        "podium_online_width",
+        "Deviation of the expected rewards, in the median over nodes.",
+        lambda: {(kind,): model.width for kind, model in plugin.published.items()},
+        ("type",),
+    )
+    yield PluginMetric(
+        MetricKind.COUNTER,
+        "podium_online_changes_total",
+        "How often errors grew suddenly, so that most of what was learnt was forgotten.",
+        lambda: {(kind,): model.changes for kind, model in learner.models.items()},
+        ("type",),
+    )

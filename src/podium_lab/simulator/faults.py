@@ -14,7 +14,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.cluster import Cluster
-from podium.engine.intake import Intake
 from podium.kube import Node, Taint
 from podium_lab.simulator.distributions import Draw, sampler
 from podium_lab.simulator.live_pods import LivePod, LivePods
@@ -69,29 +68,27 @@ class NodeFaults:
 
     def __init__(
         self,
-        faults: list[Fault],
+        loaded: LoadedScenario,
         rng: np.random.Generator,
         *,
         clock: SimulatedClock,
         timeline: EventTimeline,
         cluster: Cluster,
-        intake: Intake,
         pods: LivePods,
         lives: SimulatedPodLives,
-        source: Source,
     ) -> None:
         self._clock = clock
         self._timeline = timeline
         self._cluster = cluster
-        self._intake = intake
+        self._intake = pods.intake
         self._pods = pods
         self._lives = lives
-        self._source = source
+        self._source = loaded.source
         self._down: set[str] = set()
         """Nodes that something is the matter with: nothing else happens to them."""
         self._joined = 0
         self.happened = 0
-        for fault in faults:
+        for fault in loaded.scenario.faults:
             self._begin(fault, np.random.default_rng(rng.integers(2**63)))
 
     def _begin(self, fault: Fault, rng: np.random.Generator) -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from podium.framework.experience import REWARD
+from podium.framework.pod_outcomes import REWARD
 from podium.kube import Condition, PodStatus
 from podium.kube.meta import format_time
 from podium_lab.simulator.distributions import Draw

@@ -5,22 +5,35 @@ It is the account that QosAware keeps (`podium_plugins.qos`), fed by the simulat
 is promised than the nodes have room for, some promise must be broken. Room is counted in slots where all pods are of
 one size, else in cores; that pods must start, and come one after the other, is left out. Slots that replicas which must
 run together cannot fill are no room: no more count than whole controllers, and pods that count alone, add up to.
+
+`SimulatedQosPage` serves the QoS page in virtual time. A run puts down how controllers stand a few times a second, and
+a thread serves what was put down last: no request waits for a run, or reads what it is changing. Runs that are done one
+after the other take turns on the page.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Event, Thread
+from time import monotonic
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podium.kube import Pod
+from podium.serving.plugin_pages import PageServer
 from podium_lab.simulator.pods import PodOwner, PodTemplate
 from podium_plugins.qos.formulas import CONCURRENT
 from podium_plugins.qos.ledger import QosLedger
+from podium_plugins.qos.page import QosRow, QosSource, controller_rows, qos_page, slot_rows
 from podium_plugins.qos.report import REPORT_COLUMNS, QosReport, least_mean_deficit, report_on
 
+EVERY: Final = 0.25
+"""Seconds, of the reader's time, between two tables."""
 QOS_COLUMNS = (*REPORT_COLUMNS, "least_deficit")
 NO_FIGURES = (math.nan,) * len(QOS_COLUMNS)
 
@@ -92,3 +105,69 @@ def most_filled(groups: Sequence[int], slots: int) -> int:
     for group in groups:
         reachable |= reachable << group
     return (reachable & ((1 << slots + 1) - 1)).bit_length() - 1
+
+
+# The page
+
+
+class _Shown(NamedTuple):
+    controllers: list[QosRow]
+    slots: list[QosRow]
+    report: dict[str, Any]
+
+
+class SimulatedQosPage:
+    """The page of the runs in this process."""
+
+    def __init__(self, port: int) -> None:
+        self._shown = _Shown([], [], {})
+        self._due = 0.0
+        source = QosSource(lambda: self._shown.controllers, lambda: self._shown.slots, lambda: {**self._shown.report})
+        self._page = PageServer(qos_page(source), port=port)
+        self._loop = asyncio.new_event_loop()
+        self._settled = Event()
+        self.problem: str | None = None
+        """Why the page is not served."""
+        self._thread = Thread(target=self._serve, name="qos-page", daemon=True)
+
+    @property
+    def port(self) -> int:
+        return self._page.port
+
+    def show(self, qos: QosFigures, now: float, preemptions: int) -> None:
+        """Put down how controllers stand, if that is due."""
+        if monotonic() >= self._due:
+            report = qos.report(now, preemptions)._asdict()
+            self._shown = _Shown(controller_rows(qos.ledger, now), slot_rows(qos.ledger, now), report)
+            self._due = monotonic() + EVERY
+
+    def start(self) -> None:
+        self._thread.start()
+        self._settled.wait()
+
+    def stop(self) -> None:
+        if self.problem is None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _serve(self) -> None:
+        try:
+            self.problem = self._loop.run_until_complete(self._page.start())
+            self._settled.set()
+            if self.problem is None:
+                self._loop.run_forever()
+                self._loop.run_until_complete(self._page.stop())
+        finally:
+            self._settled.set()
+            self._loop.close()
+
+
+@contextmanager
+def served_qos_page(port: int) -> Iterator[SimulatedQosPage]:
+    """Serve the page while the runs last."""
+    page = SimulatedQosPage(port)
+    page.start()
+    try:
+        yield page
+    finally:
+        page.stop()

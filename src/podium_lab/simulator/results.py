@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium_lab.simulator.figures import COLUMNS, WHOLE_NUMBERS
-from podium_lab.simulator.pod_classes import CLASS_FIGURES
+from podium_lab.simulator.pod_classes import CLASS_FIGURES, bin_ends
 from podium_lab.simulator.run import RunResult
 from podium_lab.simulator.scenario import Scenario, ScenarioError
-from podium_lab.simulator.waits import bin_ends
 
 DIGITS = 6
 """Decimals that are written."""

@@ -27,22 +27,19 @@ from podium.kube import Node
 from podium.load.readings import GivenLoad
 from podium_lab.simulator.distributions import generator, sampler
 from podium_lab.simulator.faults import NodeFaults
-from podium_lab.simulator.figures import COLUMNS, CheckpointFigures
-from podium_lab.simulator.gpu_figures import GpuFigures
+from podium_lab.simulator.figures import COLUMNS, CheckpointFigures, GpuFigures
 from podium_lab.simulator.live_pods import LivePods, main_reason
 from podium_lab.simulator.nodes import gpu_capacity, node_latencies, scenario_nodes
-from podium_lab.simulator.objects import set_objects
 from podium_lab.simulator.pod_classes import ClassResult
 from podium_lab.simulator.pod_lives import SimulatedPodLives
 from podium_lab.simulator.pods import PodArrival
-from podium_lab.simulator.qos_figures import QosFigures
-from podium_lab.simulator.qos_page import SimulatedQosPage
+from podium_lab.simulator.qos_figures import QosFigures, SimulatedQosPage
 from podium_lab.simulator.reading import LoadedScenario
 from podium_lab.simulator.rewards import RewardGiver
 from podium_lab.simulator.timeline import NEVER, EventTimeline, SimulatedClock
 from podium_lab.simulator.usage import UsageMeter, traits_sampler
 from podium_lab.simulator.virtual_writer import VirtualWriter
-from podium_lab.simulator.workload import arrivals, has_priorities, typical_of, workloads
+from podium_lab.simulator.workload import arrivals, has_priorities, set_objects, typical_of, workloads
 
 PATIENCE = 1800.0
 """Virtual seconds without a placement after which waiting pods are given up, when nothing else is to come."""
@@ -229,15 +226,13 @@ class SimulatedRun:
             pods, scheduler.cluster, gpus, self._usage, arrived_pct, self._qos, self._lives.rewards
         )
         faults = NodeFaults(
-            scenario.faults,
+            loaded,
             generator(self._seed, "faults"),
             clock=self._clock,
             timeline=self._timeline,
             cluster=scheduler.cluster,
-            intake=scheduler.intake,
             pods=pods,
             lives=self._lives,
-            source=loaded.source,
         )
         self._plan_background(figures)
         self._figures, self._faults = figures, faults

@@ -301,7 +301,7 @@ class RewardPhase(_Part, frozen=True):
 
 
 class RewardRules(_Part, frozen=True):
-    """How pods fare on their nodes; each says so in its annotation podium.io/reward, from which OnlineScore learns.
+    """How pods fare on their nodes; each says so in its annotation podium.dev/reward, from which OnlineScore learns.
 
         reward = 1 − Σ cost · load² − cost of the node's labels + noise, within 0–1
 

@@ -1,15 +1,21 @@
-"""Cuts a sweep into units, one run each, and runs them."""
+"""Cuts a sweep into units, one run each, and runs them.
+
+What came of a run is MessagePack, the same bytes for the same run. `StoredRuns` reads runs from a store when they are
+asked for, and keeps the last ones in a bounded part of memory.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import msgspec
+import numpy as np
 import yaml
 
 from podium import packages
@@ -17,11 +23,12 @@ from podium.config import Registry
 from podium.config.strict import decode
 from podium.plugins import load_registry
 from podium.plugins.plugin_source import SUFFIX, file_of, split_option
+from podium_lab.simulator.figures import COLUMNS
+from podium_lab.simulator.pod_classes import CLASS_FIGURES, ClassResult
 from podium_lab.simulator.profiles import configuration
-from podium_lab.simulator.qos_page import SimulatedQosPage
+from podium_lab.simulator.qos_figures import SimulatedQosPage
 from podium_lab.simulator.reading import LoadedScenario, Source
 from podium_lab.simulator.run import Progress, RunResult, SimulatedRun
-from podium_lab.simulator.run_payload import decode_run, encode_run
 from podium_lab.simulator.scenario import Contender, Scenario
 from podium_lab.simulator.scenario_files import (
     argument_files,
@@ -32,8 +39,8 @@ from podium_lab.simulator.scenario_files import (
     with_paths,
 )
 from podium_lab.units.inputs import UnitInputs
-from podium_lab.units.store import UnitStore
-from podium_lab.units.unit import DamagedError, Unit, code_version, content_hash
+from podium_lab.units.store import UnitStore, result_name
+from podium_lab.units.unit import DamagedError, StoreError, Unit, code_version, content_hash
 
 SETTINGS, FILE, FOLDER, PLUGIN, ARGUMENT = "settings", "file:", "folder:", "plugin:", "argument:"
 """Names of inputs: the scenario as plain values, the files and folders it names, plugins of the command line, and files
@@ -172,3 +179,105 @@ def run_in(payload: bytes, unit: Unit) -> RunResult:
     if (run.profile, run.seed) != (unit.profile, unit.seeds[0]):
         raise DamagedError(f"holds the run of {run.profile}, seed {run.seed}")
     return run
+
+
+class RunPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A run's result as plain data; numbers are little-endian."""
+
+    profile: str
+    seed: int
+    columns: tuple[str, ...]
+    table: bytes
+    """float64[checkpoints, columns]."""
+    unplaced: list[tuple[str, int]]
+    waits: bytes
+    """int64[bins]."""
+    notes: tuple[str, ...]
+    classes: list[tuple[str, str]]
+    class_figures: bytes
+    """float64[classes, CLASS_FIGURES]."""
+
+
+def encode_run(run: RunResult) -> bytes:
+    figures = [[each.figures[name] for name in CLASS_FIGURES] for each in run.classes]
+    return msgspec.msgpack.encode(
+        RunPayload(
+            run.profile,
+            run.seed,
+            tuple(COLUMNS),
+            run.table.astype("<f8").tobytes(),
+            list(run.unplaced.items()),
+            run.waits.astype("<i8").tobytes(),
+            run.notes,
+            [(each.by, each.name) for each in run.classes],
+            np.array(figures, dtype="<f8").tobytes(),
+        )
+    )
+
+
+def decode_run(payload: bytes) -> RunResult:
+    """The run; raises DamagedError where the payload is not one of this version."""
+    try:
+        found = _DECODER.decode(payload)
+        if found.columns != tuple(COLUMNS):
+            raise DamagedError("has other columns than this Podium")
+        table = np.frombuffer(found.table, dtype="<f8").reshape(-1, len(COLUMNS))
+        figures = np.frombuffer(found.class_figures, dtype="<f8").reshape(len(found.classes), len(CLASS_FIGURES))
+        waits = np.frombuffer(found.waits, dtype="<i8")
+    except (msgspec.DecodeError, ValueError):
+        raise DamagedError("holds no run of a simulation") from None
+    classes = tuple(
+        ClassResult(by, name, dict(zip(CLASS_FIGURES, row, strict=True)))
+        for (by, name), row in zip(found.classes, figures.tolist(), strict=True)
+    )
+    unplaced = dict(found.unplaced)
+    return RunResult(found.profile, found.seed, table, unplaced, waits, found.notes, classes)
+
+
+_DECODER = msgspec.msgpack.Decoder(RunPayload)
+
+
+MOST_BYTES = 128 << 20
+"""Bytes of runs in memory at a time, estimated from what was stored."""
+OBJECTS = 4_000
+"""Bytes that the objects of a run take beside its numbers."""
+
+
+class StoredRuns(Sequence[RunResult]):
+    """The runs of some units, in their order."""
+
+    def __init__(self, store: UnitStore, units: Sequence[Unit]) -> None:
+        self._store = store
+        self._units = units
+        self._cached: OrderedDict[int, tuple[RunResult, int]] = OrderedDict()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._units)
+
+    @overload
+    def __getitem__(self, index: int) -> RunResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[RunResult]: ...
+    def __getitem__(self, index: int | slice) -> RunResult | Sequence[RunResult]:
+        if isinstance(index, slice):
+            return StoredRuns(self._store, self._units[index])
+        number = range(len(self._units))[index]
+        found = self._cached.get(number)
+        if found is None:
+            found = self._cached[number] = self._read(self._units[number])
+            self._bytes += found[1]
+            while self._bytes > MOST_BYTES and len(self._cached) > 1:
+                self._bytes -= self._cached.popitem(last=False)[1][1]
+        return found[0]
+
+    def _read(self, unit: Unit) -> tuple[RunResult, int]:
+        """A run, and about how many bytes it takes."""
+        place = f"{self._store.url}/{result_name(unit.key)}"
+        try:
+            payload = self._store.result(unit)
+            if payload is None:
+                raise DamagedError("is gone")
+            return run_in(payload, unit), 2 * len(payload) + OBJECTS
+        except DamagedError as error:
+            raise StoreError(f"{place}: {error}; start the same command again to replace it") from None

@@ -20,15 +20,13 @@ from podium.plugins import load_registry
 from podium_lab.simulator.faults import check_faults
 from podium_lab.simulator.nodes import gpu_capacity, scenario_nodes
 from podium_lab.simulator.profiles import configuration, profile_oddities
-from podium_lab.simulator.qos_page import SimulatedQosPage
+from podium_lab.simulator.qos_figures import SimulatedQosPage
 from podium_lab.simulator.reading import LoadedScenario, Source, read_scenario
 from podium_lab.simulator.results import SimulationResults
 from podium_lab.simulator.rules import check
 from podium_lab.simulator.run import Progress, RunResult, SimulatedRun
-from podium_lab.simulator.run_payload import encode_run
 from podium_lab.simulator.scenario import Scenario, ScenarioError
-from podium_lab.simulator.simulation_units import Job, run_in, run_of, units_of
-from podium_lab.simulator.stored_runs import StoredRuns
+from podium_lab.simulator.simulation_units import Job, StoredRuns, encode_run, run_in, run_of, units_of
 from podium_lab.simulator.workload import arrivals, file_oddities, workloads
 from podium_lab.units.estimate import UnitEstimate, estimate_units
 from podium_lab.units.run import EngineOptions, OnNotice, Tally, UnitRunner, check_options

@@ -148,7 +148,7 @@ def _condition(job: dict[str, Any], kind: str) -> dict[str, Any] | None:
     return next((each for each in conditions if each["type"] == kind and each["status"] == "True"), None)
 
 
-PLAN_LABEL = "podium.io/units-plan"
+PLAN_LABEL = "podium.dev/units-plan"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 CONTAINER = "units"
 BAD_INPUT = 2

@@ -2,7 +2,7 @@
 
     inputs/<sha256>              a file that a unit reads, or its settings
     plans/<sha256>.json          what was to be run: a command and its units
-    results/<2 digits>/<hash>    what came of a unit (see result_file.py)
+    results/<2 digits>/<hash>    what came of a unit
 
 Whatever is read is verified. Content that is not what its name says is reported, removed, and made again.
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from podium.client import APPLY_PATCH, MERGE_PATCH, ApiError, Client, ClientError, missing_rule
-from podium.framework.annotated import read_decimal
+from podium.framework.row_numbers import read_decimal
 from podium.kube import Node
 from podium.kube.meta import format_time, parse_time
 from podium.kube.requests import offered

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.kube.json_object import JsonObject
+from podium.manifests.objects import container, deployment
 from podium.manifests.rights import Rights
-from podium.manifests.workload import container, deployment
 
 
 def name_of(kind: str) -> str:

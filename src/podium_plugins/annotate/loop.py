@@ -3,6 +3,11 @@
 One round lists what it needs, measures, and writes; what goes wrong in it is the answer, with the exit code 1. Many
 rounds watch what they need instead, because all nodes and pods of a large cluster are too much to list every minute.
 What goes wrong in one of them is logged, once while it lasts and once more when it is over, and the next tries again.
+
+Allocation is what the pods on each node request, and what is left of the node. Every pod that is bound to the node and
+has not ended counts, whether it runs yet or not, with what Kubernetes reckons it to ask for: the larger of its
+containers and its init containers, and its overhead. cpu is in thousandths, memory and storage in bytes, pods and GPUs
+are counted; all are whole numbers.
 """
 
 from __future__ import annotations
@@ -17,12 +22,16 @@ from podium.client.listing import list_all
 from podium.client.reading import Reader
 from podium.framework.clock import Clock
 from podium.kube import Node, Pod
+from podium.kube.requests import offered, requested
 from podium.load import USAGE_KEYS, NodeUsage, UsageSettings
 from podium.run.snapshot import fetch_nodes
 from podium.serving.log import LOG
-from podium_plugins.annotate.allocation import ALLOCATION_KEYS, allocations
 from podium_plugins.annotate.annotations import AnnotationKeys, AnnotationOutcome, Annotator, ForbiddenError
 
+AMOUNTS = ("cpu", "memory", "pods", "gpu", "ephemeral-storage")
+REQUESTED, FREE = "requested-{}", "free-{}"
+ALLOCATION_KEYS = tuple(kind.format(resource) for resource in AMOUNTS for kind in (REQUESTED, FREE))
+ENDED = ("Succeeded", "Failed")
 USAGE = AnnotationKeys("podium-annotate-usage", USAGE_KEYS, "usage-measured-at")
 ALLOCATION = AnnotationKeys("podium-annotate-allocation", ALLOCATION_KEYS, "allocation-measured-at")
 FINE, FAILED = 0, 1
@@ -198,3 +207,29 @@ async def _try(one_round: OneRound, known: ClusterView) -> tuple[str, list[str]]
         more = f" (and {len(outcome.failed) - 1} more)" if len(outcome.failed) > 1 else ""
         problems = [*problems, f"node {name}{more} cannot be annotated: {problem}"]
     return str(outcome), problems
+
+
+# What is allocated
+
+
+def allocations(nodes: Iterable[Node], pods: Iterable[Pod], gpu: str) -> dict[str, dict[str, str]]:
+    """The annotations of each node; `gpu` is what GPUs are called."""
+    used: dict[str, dict[str, int]] = {}
+    for pod in pods:
+        if pod.node_name and pod.status.phase not in ENDED:
+            total = used.setdefault(pod.node_name, {"pods": 0})
+            total["pods"] += 1
+            for name, amount in requested(pod).items():
+                total[name] = total.get(name, 0) + amount
+    return {node.name: _annotations(node, used.get(node.name, {}), gpu) for node in nodes}
+
+
+def _annotations(node: Node, used: dict[str, int], gpu: str) -> dict[str, str]:
+    capacity = offered(node.status.allocatable)
+    found = {}
+    for resource in AMOUNTS:
+        name = gpu if resource == "gpu" else resource
+        taken = used.get(name, 0)
+        found[REQUESTED.format(resource)] = str(taken)
+        found[FREE.format(resource)] = str(max(capacity.get(name, 0) - taken, 0))
+    return found

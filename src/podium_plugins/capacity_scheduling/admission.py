@@ -15,9 +15,8 @@ import enum
 from podium import Nominator
 from podium.cluster import Cluster
 from podium.kube import Pod
-from podium_plugins.capacity_scheduling.amounts import UNLIMITED, QuotaAmounts, exceed, request_of
 from podium_plugins.capacity_scheduling.ledger import NamespaceUse, QuotaLedger
-from podium_plugins.capacity_scheduling.quota import Quota
+from podium_plugins.capacity_scheduling.quota import UNLIMITED, Quota, QuotaAmounts, exceed, request_of
 
 
 class QuotaAnswer(enum.Enum):

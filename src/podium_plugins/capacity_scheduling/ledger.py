@@ -15,8 +15,7 @@ from typing import Any
 
 from podium import ObjectProblems
 from podium.cluster import Cluster, PlacedPod
-from podium_plugins.capacity_scheduling.amounts import QuotaAmounts, exceed, request_of
-from podium_plugins.capacity_scheduling.quota import RESOURCE, Quota, read_quota
+from podium_plugins.capacity_scheduling.quota import RESOURCE, Quota, QuotaAmounts, exceed, read_quota, request_of
 
 NOTHING = QuotaAmounts()
 INVALID, IGNORED, DELETED = "InvalidElasticQuota", "IgnoredElasticQuota", "ElasticQuotaDeleted"

@@ -161,7 +161,6 @@ class AnnotationSet(StrEnum):
     ALLOCATION = "allocation"
 
 
-@app.command()
 def manifest(
     kind: Annotated[AnnotationSet, typer.Argument(metavar="usage|allocation", help="Which annotations.")],
     prometheus: Annotated[
@@ -172,7 +171,7 @@ def manifest(
 ) -> None:
     """Print what keeps annotations fresh in a cluster: an account, its rights, a Deployment.
 
-    Example: podium annotate manifest usage --prometheus http://prometheus.monitoring:9090 | kubectl apply -f -
+    Example: podium manifest annotate usage --prometheus http://prometheus.monitoring:9090 | kubectl apply -f -
     """
     from podium.manifests.objects import IMAGE
     from podium_plugins.annotate.deployment import manifest as objects_of

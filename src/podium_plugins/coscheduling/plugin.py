@@ -11,11 +11,14 @@ for a group that does not fit; the barrier at Permit is for members that come on
 scheduler-plugins.
 
 Surprise: PostFilter adds "can not find pod group" to the message of every pod without a group, as it does there.
+
+These events give members of a group another chance: a pod of the group got a node, and a PodGroup came or changed.
+Beyond scheduler-plugins: for groups with minResources or a topology key also nodes that came and pods that went.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +27,7 @@ import numpy as np
 from podium import (
     SKIP,
     Action,
+    Clock,
     Cycle,
     DependsOn,
     Diagnosis,
@@ -33,6 +37,7 @@ from podium import (
     GangCount,
     GangState,
     Handle,
+    Hint,
     Interest,
     NodePart,
     Plugin,
@@ -46,9 +51,7 @@ from podium import (
 )
 from podium.cluster import Nodes
 from podium.kube import POD_GROUP_LABEL, Pod
-from podium_plugins.coscheduling.group_records import GroupRecord, GroupRecords
-from podium_plugins.coscheduling.group_room import domains, resource_gap
-from podium_plugins.coscheduling.hints import WaitsForGroup, made_room, pod_helps, spec_changed
+from podium_plugins.coscheduling.group_records import GroupRecord, GroupRecords, domains, resource_gap
 from podium_plugins.coscheduling.pod_group import RESOURCE, GroupRules, group_key
 
 NAME: Final = "Coscheduling"
@@ -325,3 +328,57 @@ def _outside(key: str, domain: str) -> Status:
     if not domain:
         return Status.unresolvable(f"node(s) had no label {key}, which the pod group is packed by")
     return Status.unresolvable(f"node(s) were outside {key}={domain}, where the pod group is packed")
+
+
+# Events that help
+
+
+class WaitsForGroup:
+    """Files waiting pods and events by the group they are about; a `Concerns`."""
+
+    def of_pod(self, pod: Pod) -> Collection[Hashable]:
+        return (group_key(pod),)
+
+    def of_event(self, before: Any, after: Any) -> Collection[Hashable]:
+        return (_group_of(before if after is None else after),)
+
+
+def pod_helps(records: GroupRecords, clock: Clock) -> Hint:
+    """A pod came: it is a mate with a node, or the group has backed off long enough."""
+
+    def helps(pod: Pod, _before: Pod | None, after: Pod) -> bool:
+        record = records.get(pod)
+        if record is None:
+            return False
+        return record.key == group_key(after) or float("-inf") < record.backed_off_until <= clock.now()
+
+    return helps
+
+
+def spec_changed(pod: Pod, before: Any, after: Any) -> bool:
+    """The pod's group came, or what scheduling reads of it changed."""
+    if group_key(pod) != _group_of(after):
+        return False
+    return before is None or _read(before) != _read(after)
+
+
+def made_room(records: GroupRecords) -> Hint:
+    """A node came or changed, or a pod went: that may matter where more than single nodes is looked at."""
+
+    def helps(pod: Pod, _before: Any, _after: Any) -> bool:
+        record = records.get(pod)
+        group = None if record is None else record.group
+        return group is not None and (group.min_resources is not None or bool(group.topology_key))
+
+    return helps
+
+
+def _group_of(item: Any) -> str | None:
+    if isinstance(item, Pod):
+        return group_key(item)
+    meta = item["metadata"]
+    return f"{meta.get('namespace') or 'default'}/{meta['name']}"
+
+
+def _read(item: Any) -> tuple[Any, Any]:
+    return item.get("spec"), item["metadata"].get("annotations")

@@ -13,9 +13,9 @@ from podium.kube import POD_GROUP_LABEL, ObjectMeta, Pod, Resources, parse_time
 
 API_VERSION: Final = "scheduling.x-k8s.io/v1alpha1"
 RESOURCE: Final = "podgroups.scheduling.x-k8s.io"
-TOPOLOGY_KEY: Final = "podium.io/topology-key"
+TOPOLOGY_KEY: Final = "podium.dev/topology-key"
 """The annotation of a group that names a node label: all members go to nodes with one value of it."""
-TOPOLOGY_MODE: Final = "podium.io/topology-mode"
+TOPOLOGY_MODE: Final = "podium.dev/topology-mode"
 """The annotation that says whether one value is a must (hard) or a wish (soft)."""
 
 

@@ -10,6 +10,9 @@ What a pod holds while it is being placed is decided by `hold` (GpuShare does so
 and puts them back: they get back what they held. So does a pod whose newer version does not name its devices.
 
 Numbers of one row are plain lists; the matrix over all rows is brought up to date when it is asked for.
+
+`best_devices` chooses devices of one node for a pod. Whole GPUs are the lowest-numbered free ones. A share goes to the
+device that has the least left and still enough, the lowest-numbered of equals.
 """
 
 from __future__ import annotations
@@ -22,7 +25,6 @@ from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Column, NodeInfo, Nodes, PlacedPod, PodFacts
 from podium.kube import Pod
-from podium_plugins.gpu.choice import best_devices
 from podium_plugins.gpu.request import (
     COUNT,
     MODEL,
@@ -281,3 +283,38 @@ class GpuDevices:
                 view[:, row] = free if len(free) == width else [*free, *[0] * (width - len(free))]
             unwritten.clear()
         return self._matrix.view
+
+
+# Choosing devices
+
+
+def sufficient(free: Sequence[int], request: GpuRequest) -> list[int]:
+    """The devices that have enough left for one part of the request.
+
+    >>> sufficient([1000, 400, 600], GpuRequest(1, 500))
+    [0, 2]
+    """
+    milli = request.milli
+    return [device for device, left in enumerate(free) if left >= milli]
+
+
+def fits(free: Sequence[int], request: GpuRequest) -> bool:
+    milli, missing = request.milli, request.gpus
+    for left in free:
+        if left >= milli:
+            missing -= 1
+    return missing <= 0
+
+
+def best_devices(free: Sequence[int], request: GpuRequest) -> tuple[int, ...] | None:
+    """The devices to take; None where the request does not fit.
+
+    >>> best_devices([1000, 400, 600], GpuRequest(1, 500)), best_devices([1000, 400, 1000], GpuRequest(2, 1000))
+    ((2,), (0, 2))
+    """
+    devices = sufficient(free, request)
+    if len(devices) < request.gpus:
+        return None
+    if request.milli < WHOLE:
+        return (min(devices, key=free.__getitem__),)
+    return tuple(devices[: request.gpus])

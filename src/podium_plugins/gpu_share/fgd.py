@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from podium import MAX_SCORE, Cycle, FieldError, FieldPath, Handle, Scores
 from podium.cluster import NodeInfo, Nodes
-from podium_plugins.gpu.choice import best_devices, sufficient
+from podium_plugins.gpu.devices import best_devices, sufficient
 from podium_plugins.gpu.fragmentation import Amounts, Fragmentation
 from podium_plugins.gpu.request import WHOLE, GpuRequest
 from podium_plugins.gpu.typical_pods import TypicalPod

@@ -15,7 +15,7 @@ import numpy as np
 
 from podium import Cycle, Scores
 from podium.cluster import NodeInfo, Nodes
-from podium_plugins.gpu.choice import fits
+from podium_plugins.gpu.devices import fits
 from podium_plugins.gpu.request import WHOLE
 from podium_plugins.gpu_share.room import GpuScorePlugin, wanted_by
 

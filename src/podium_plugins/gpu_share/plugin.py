@@ -5,8 +5,8 @@
     preBind   the devices are written to the pod: alibabacloud.com/gpu-index: "0-3"
 
 A node offers its GPUs as the resource alibabacloud.com/gpu-count and names their model in the label
-alibabacloud.com/gpu-card-model; what pods ask for stands in annotations (see `placement.gpu.request`), because a share
-must lie on one device, which a sum over the node cannot tell. A pod with an annotation that cannot be read is
+alibabacloud.com/gpu-card-model; what pods ask for stands in annotations (see `podium_plugins.gpu.request`), because a
+share must lie on one device, which a sum over the node cannot tell. A pod with an annotation that cannot be read is
 unschedulable and says why.
 
 Surprise: nothing but the annotation tells a container which device it has. Something on the node must act on it.
@@ -36,8 +36,7 @@ from podium import (
 from podium.cluster import NodeInfo, Nodes
 from podium.config.points import Point
 from podium.kube import Node, Pod
-from podium_plugins.gpu.choice import best_devices, fits
-from podium_plugins.gpu.devices import GpuDevices, request_of
+from podium_plugins.gpu.devices import GpuDevices, best_devices, fits, request_of
 from podium_plugins.gpu.request import COUNT, INDEX, MILLI, GpuRequest, write_devices
 
 NAME = "GpuShare"

@@ -9,7 +9,7 @@ import numpy as np
 
 from podium import MAX_SCORE, Cycle, DependsOn, Scores
 from podium.cluster import Nodes
-from podium_plugins.gpu.choice import sufficient
+from podium_plugins.gpu.devices import sufficient
 from podium_plugins.gpu_share.room import GpuScorePlugin, wanted_by
 
 

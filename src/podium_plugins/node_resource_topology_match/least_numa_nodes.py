@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from podium import MAX_SCORE, Scores
 from podium.cluster import Rows
-from podium_plugins.node_resource_topology_match.manager_settings import ManagerSettings
 from podium_plugins.node_resource_topology_match.strategy import requests_of
-from podium_plugins.node_resource_topology_match.topology_object import NO_COST
+from podium_plugins.node_resource_topology_match.topology_object import NO_COST, ManagerSettings
 from podium_plugins.node_resource_topology_match.zone_columns import UNLISTED, Amounts, Mask, ZoneColumns, ZoneLayout
 from podium_plugins.node_resource_topology_match.zone_needs import Request, ZoneNeeds
 

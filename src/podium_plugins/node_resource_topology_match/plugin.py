@@ -41,6 +41,7 @@ from podium_plugins.node_resource_topology_match.alignment import (
     aligned_rows,
     first_misfit,
     some_zone_fits,
+    zone_refusals,
 )
 from podium_plugins.node_resource_topology_match.args import (
     BALANCED_ALLOCATION,
@@ -53,19 +54,22 @@ from podium_plugins.node_resource_topology_match.args import (
 from podium_plugins.node_resource_topology_match.balanced_allocation import balanced_allocation
 from podium_plugins.node_resource_topology_match.least_allocated import least_allocated
 from podium_plugins.node_resource_topology_match.least_numa_nodes import LeastNumaNodes
-from podium_plugins.node_resource_topology_match.manager_settings import SINGLE_NUMA_NODE, ManagerSettings
 from podium_plugins.node_resource_topology_match.most_allocated import most_allocated
-from podium_plugins.node_resource_topology_match.over_reserve import OverReserveCache
 from podium_plugins.node_resource_topology_match.strategy import ZoneStrategy
 from podium_plugins.node_resource_topology_match.topology_cache import (
     DiscardReservedCache,
+    OverReserveCache,
     PassThroughCache,
     TopologyCache,
 )
-from podium_plugins.node_resource_topology_match.topology_object import RESOURCE, VERSION
+from podium_plugins.node_resource_topology_match.topology_object import (
+    RESOURCE,
+    SINGLE_NUMA_NODE,
+    VERSION,
+    ManagerSettings,
+)
 from podium_plugins.node_resource_topology_match.victims import TakenOff, give_back
 from podium_plugins.node_resource_topology_match.zone_needs import APP, INIT, SIDECAR, ZoneNeeds, needs_of
-from podium_plugins.node_resource_topology_match.zone_refusals import zone_refusals
 
 NAME: Final = "NodeResourceTopologyMatch"
 STALE: Final = Status.unschedulable("invalid node topology data")

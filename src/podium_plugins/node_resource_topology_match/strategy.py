@@ -15,7 +15,7 @@ import numpy as np
 
 from podium import MAX_SCORE, Scores
 from podium.cluster import Rows
-from podium_plugins.node_resource_topology_match.manager_settings import ManagerSettings
+from podium_plugins.node_resource_topology_match.topology_object import ManagerSettings
 from podium_plugins.node_resource_topology_match.zone_columns import Amounts, ZoneColumns
 from podium_plugins.node_resource_topology_match.zone_needs import Request, ZoneNeeds
 

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import Cluster, Column, Interned, Rows
-from podium_plugins.node_resource_topology_match.manager_settings import ManagerSettings
-from podium_plugins.node_resource_topology_match.topology_object import NO_COST, read_topology
+from podium_plugins.node_resource_topology_match.topology_object import NO_COST, ManagerSettings, read_topology
 
 UNLISTED: Final = -1
 """What a zone that does not list a resource has of it."""

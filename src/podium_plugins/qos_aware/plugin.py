@@ -58,10 +58,9 @@ from podium_plugins.qos.account import ControllerAccount
 from podium_plugins.qos.formulas import AGGREGATE, CONCURRENT, INDEPENDENT, START_OVERHEAD
 from podium_plugins.qos.history import HISTORY, SLOT, write_history
 from podium_plugins.qos.ledger import QosLedger
-from podium_plugins.qos.page import QosSource, controller_gauges, qos_page
+from podium_plugins.qos.page import QosRow, QosSource, controller_gauges, controller_rows, qos_page, slot_rows
 from podium_plugins.qos.promise import DEFAULT_SLO
 from podium_plugins.qos.report import report_on
-from podium_plugins.qos.table import QosRow, controller_rows, slot_rows
 from podium_plugins.qos_aware.precedence import KEPT, LEFT_BEHIND, NEEDIEST, NextInLine, Precedence
 from podium_plugins.qos_aware.retry import NextChances
 from podium_plugins.qos_aware.together import missing_replicas, places

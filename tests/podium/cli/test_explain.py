@@ -60,7 +60,7 @@ def test_a_pod_that_fits_nowhere_exits_1_with_the_sentence_kube_scheduler_would_
     ran = podium("explain", "analytics/training", "--from", SAMPLE)
     assert ran.code == 1
     assert ran.out.startswith("analytics/training fits nowhere: 0/8 nodes are available: ")
-    assert "The podium" not in ran.out
+    assert "Best nodes" not in ran.out
 
 
 def test_preemption_is_told_with_node_and_victims_and_still_exits_1() -> None:
@@ -129,7 +129,7 @@ def test_other_pods_take_their_room_even_without_a_uid() -> None:
 def test_one_feasible_node_is_not_scored() -> None:
     ran = podium("explain", "web", "--from", "-", stdin=documents(NODES, pod("web", spec=requesting("6"))))
     assert ran.out.splitlines()[0] == "default/web fits: goes to n2 (the only feasible node out of 2)"
-    assert "The podium" not in ran.out
+    assert "Best nodes" not in ran.out
 
 
 def test_a_gated_pod_is_held_back() -> None:
@@ -240,6 +240,18 @@ def test_a_plugin_that_raises_is_shown_with_its_traceback_when_asked(tmp_path: P
     assert "cycle.pod.labels['colour']" in ran.err
     assert "Traceback" not in quiet.err
     assert "-v shows where it failed" in " ".join(quiet.err.split())
+
+
+def test_what_a_plugin_prints_is_no_part_of_the_answer(tmp_path: Path) -> None:
+    file = tmp_path / "talks.py"
+    file.write_text(
+        "from podium import Plugin\nprint('loaded')\nclass Talks(Plugin):\n"
+        "    def score_node(self, cycle, node):\n        print(node.name)\n        return 1\n"
+    )
+    ran = podium("explain", "shop/web-4", "--from", SAMPLE, "--plugin", str(file), "-o", "json")
+    assert json.loads(ran.out)["selected"] == "worker-b2"
+    assert "loaded\n" in ran.err
+    assert "worker-b2\n" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pytest
 from aiohttp import web
@@ -15,23 +16,30 @@ from podium.client import Access
 from podium.config import default_config, to_dict
 from podium.kube.versions import NEWEST, Gate
 from podium.plugins import load_registry
+from tests.podium.cli.command import podium
 from tests.podium.client.servers import serving
 
+T = TypeVar("T")
 REGISTRY = load_registry()
 DEFAULT = default_config(REGISTRY)
 
 
-def read(page: Any, *, named: bool = False) -> InCharge | None:
+def answered(page: Any, question: Callable[[str], T]) -> T:
+    """What is made of a page by a question that is asked at the address where it is served."""
     body = page if isinstance(page, bytes) else json.dumps(page).encode()
 
     async def handler(_request: web.Request) -> web.Response:
         return web.Response(body=body, content_type="application/json")
 
-    async def main() -> InCharge | None:
+    async def main() -> T:
         async with serving(handler) as url:
-            return await asyncio.to_thread(in_charge_at, Access(url), REGISTRY, NEWEST, named=named)
+            return await asyncio.to_thread(question, url)
 
     return asyncio.run(main())
+
+
+def read(page: Any, *, named: bool = False) -> InCharge | None:
+    return answered(page, lambda url: in_charge_at(Access(url), REGISTRY, NEWEST, named=named))
 
 
 def page(config: Any = None, **ours: Any) -> dict[str, Any]:
@@ -88,3 +96,35 @@ def test_an_answer_that_is_none_is_as_if_there_was_none_and_a_sentence_where_it_
     with pytest.raises(InputError, match=r"^--scheduler http://127.*; give its configuration with --config$") as raised:
         read(answer, named=True)
     assert why in str(raised.value)
+
+
+WAITING = {
+    "position": 1,
+    "pod": "shop/web",
+    "queue": "active",
+    "attempts": 1,
+    "since": "2026-01-01T00:00:00Z",
+    "nextTry": None,
+    "waitsFor": [{"plugin": "NodeResourcesFit", "events": ["Node: Add"]}],
+}
+QUEUE = {"time": "2026-01-01T00:00:10Z", "leads": True, "counts": {"active": 1}, "pods": [WAITING]}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"time": "\x1b[2J"},
+        {"time": "2026-01-01T00:00:00"},
+        {"counts": {"active": "x"}},
+        {"pods": 5},
+        {"pods": [{"pod": 7}]},
+        {"pods": [{**WAITING, "since": "yesterday"}]},
+        {"pods": [{**WAITING, "waitsFor": [{"plugin": 1}]}]},
+    ],
+)
+def test_a_queue_that_is_none_is_one_sentence(wrong: dict[str, Any]) -> None:
+    ran = answered(QUEUE, lambda url: podium("queue", "--scheduler", url))
+    assert (ran.code, "shop/web" in ran.out) == (0, True), ran
+    ran = answered({**QUEUE, **wrong}, lambda url: podium("queue", "--scheduler", url))
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "/queuez is no page of a scheduler" in ran.err

@@ -190,3 +190,9 @@ def test_no_older_version_of_tls_is_spoken(name: str) -> None:
 
 def test_a_version_is_printed() -> None:
     assert podium("run", "--version").out == podium("version").out
+
+
+@pytest.mark.parametrize("written", ["1.35", "kube=1.35"])
+def test_the_emulated_version_is_the_minor_whose_rules_decide(written: str) -> None:
+    assert read_flags([f"--emulated-version={written}"]).args == ["--kubernetes-version=1.35"]
+    assert refused_for_its_kubeconfig(f"--emulated-version={written}").err.count("\n") == 1

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from podium import packages
-from podium.cli.plugin_groups import OTHERS, group_of
+from podium.cli.catalog import OTHERS, group_of
 from podium.cluster import Nodes
 from podium.config.field import FieldPath
 from podium.framework import Cycle, PluginError

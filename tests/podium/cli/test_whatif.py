@@ -56,6 +56,13 @@ def test_bought_nodes_are_named_and_priced(tmp_path: Path) -> None:
     assert (bought["price"], bought["proved"], [each["type"] for each in bought["nodes"]]) == (2.5, "optimal", ["big"])
 
 
+def test_pods_that_wait_for_the_same_reason_share_a_sentence(tmp_path: Path) -> None:
+    dump, asked = write(tmp_path, "dump.yaml", node("n1")), write(tmp_path, "pod.yaml", pod("w", spec=requesting("3")))
+    out = podium("whatif", "-f", asked, "--replicas", "3", "--from", dump).out
+    assert out.count("Insufficient cpu") == 1
+    assert "default/w-1, default/w-2: 0/1 nodes are available" in out
+
+
 def test_changes_apply_in_the_order_in_which_they_are_written(tmp_path: Path) -> None:
     dump = write(tmp_path, "dump.yaml", documents(node("n1"), pod("web")))
     assert podium("whatif", "--from", dump, "--cordon", "n1", "--uncordon", "n1").code == 0
@@ -202,3 +209,33 @@ def test_files_that_hold_no_question_are_named(tmp_path: Path) -> None:
     )
     assert sentence("whatif", "--change", unknown, "--from", SAMPLE).startswith(f"{unknown}:3:3: ")
     assert "notes.txt" in sentence("whatif", "--from", text)
+
+
+GROUP = """
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {{name: g}}
+spec: {{schedulingPolicy: {{gang: {{minCount: {0}}}}}}}
+"""
+GANGS = ("--feature-gates", "GenericWorkload=true,TopologyAwareWorkloadScheduling=true", "--kubernetes-version", "1.37")
+
+
+@pytest.mark.parametrize(("least", "nodes"), [(2, ["n1", "n1", None]), (3, [None, None, None])])
+def test_a_pod_group_is_judged_whole_and_the_next_pod_after_it(
+    least: int, nodes: list[str | None], tmp_path: Path
+) -> None:
+    """The messages are those of kube-scheduler 1.37."""
+    member = requesting("2", "schedulingGroup: {podGroupName: g}")
+    pods = [pod(f"m{number}", spec=member) for number in range(3)]
+    asked = write(tmp_path, "pods.yaml", documents(GROUP.format(least), *pods, pod("later", spec=requesting("1"))))
+    dump = write(tmp_path, "dump.yaml", node("n1", cpu=5))
+    found = answer("whatif", "-f", asked, "--from", dump, *GANGS, code=1)["answer"]["pods"]
+    assert [each["after"]["node"] for each in found] == [*nodes, "n1"]
+    whole = (
+        "pod group is unschedulable, pod group is unschedulable, 0/1 placements are available, first placement status: "
+        "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining, "
+        "pod group preemption: No preemption victims found for incoming preemptor"
+    )
+    if least == 3:
+        assert found[0]["after"]["message"] == whole
+    assert found[2]["after"]["message"] == "0/1 nodes are available: 1 Insufficient cpu."

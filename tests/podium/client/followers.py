@@ -8,7 +8,7 @@ from typing import Any
 
 from podium.client import ApiResource, Client, Reflector
 from podium.client.reading import Reader
-from podium.client.reflector import Backoff
+from podium.client.reflector import Backoff, WatchOptions
 
 
 class Follower:
@@ -41,14 +41,16 @@ def make_reflector(
 ) -> tuple[Reflector[Any], Follower]:
     follower = Follower(resource)
     rng = random.Random(1)
-    given: dict[str, Any] = {
-        "on_set": follower.on_set,
-        "on_delete": follower.on_delete,
-        "report": follower.reports.append,
-        "rng": rng,
-        "backoff": Backoff(rng, first=first, longest=longest),
-    }
-    return Reflector(client, resource, **{**given, **options}), follower
+    reflector = Reflector(
+        client,
+        resource,
+        on_set=options.pop("on_set", follower.on_set),
+        on_delete=options.pop("on_delete", follower.on_delete),
+        report=follower.reports.append,
+        rng=rng,
+        options=WatchOptions(**{"backoff": Backoff(rng, first=first, longest=longest), **options}),
+    )
+    return reflector, follower
 
 
 @asynccontextmanager

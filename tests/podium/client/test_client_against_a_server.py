@@ -115,7 +115,7 @@ def test_large_answers_come_whole_compressed_and_not(empty_control_plane: Contro
                 answer = await client.post(where, {"metadata": {"name": name}, **filling})
                 assert msgspec.json.decode(answer)["data"] == filling["data"]
             compressed = await client.get(where)
-        access.compression = False
+        access.route = access.route._replace(compression=False)
         async with Client(access) as client:
             plain = await client.get(where)
             for name in ("a", "b"):

@@ -15,7 +15,16 @@ import uvloop
 
 from podium.client import AccessError, load_access
 from podium.client.credentials import Identity
-from podium.client.exec_plugin import ALWAYS, IF_AVAILABLE, NEVER, RENEW_EVERY, VERSIONS, ExecCredentials, cluster_info
+from podium.client.exec_plugin import (
+    ALWAYS,
+    IF_AVAILABLE,
+    NEVER,
+    RENEW_EVERY,
+    VERSIONS,
+    ExecCommand,
+    ExecCredentials,
+    cluster_info,
+)
 from podium.framework.clock import ManualClock
 
 SECRET = "s3cr3t-t0k3n"
@@ -51,18 +60,18 @@ def ask(credentials: ExecCredentials, *, renew: bool = False) -> Identity:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_token_is_taken_from_what_the_command_prints(plugin: Callable[[str], str], version: str) -> None:
     command = plugin(printing({"token": SECRET}, version=version))
-    found = ask(ExecCredentials(command, [], origin="o", api_version=version))
+    found = ask(ExecCredentials(ExecCommand(command, [], api_version=version), origin="o"))
     assert (found.authorization, found.certificate) == (f"Bearer {SECRET}", None)
 
 
 def test_it_runs_on_uvloop_too(plugin: Callable[[str], str]) -> None:
-    credentials = ExecCredentials(plugin(printing({"token": SECRET})), [], origin="o")
+    credentials = ExecCredentials(ExecCommand(plugin(printing({"token": SECRET})), []), origin="o")
     assert uvloop.run(credentials.identity(0.0)).authorization == f"Bearer {SECRET}"
 
 
 def test_a_certificate_is_taken_with_its_key(plugin: Callable[[str], str]) -> None:
     command = plugin(printing({"clientCertificateData": "cert", "clientKeyData": "key"}))
-    found = ask(ExecCredentials(command, [], origin="o"))
+    found = ask(ExecCredentials(ExecCommand(command, []), origin="o"))
     assert (found.authorization, found.certificate, found.key) == (None, b"cert", b"key")
 
 
@@ -83,7 +92,9 @@ def test_the_command_gets_its_arguments_environment_and_the_cluster(plugin: Call
         config={"audience": "x"},
     )
     credentials = ExecCredentials(
-        command, ["get", "token"], origin="o", environment={"AUDIENCE": "x"}, cluster=cluster, interactive_mode=NEVER
+        ExecCommand(command, ["get", "token"], environment={"AUDIENCE": "x"}, interactive_mode=NEVER),
+        origin="o",
+        cluster=cluster,
     )
     seen = json.loads((ask(credentials).authorization or "").removeprefix("Bearer "))
     assert seen == [
@@ -109,7 +120,7 @@ def test_the_command_gets_its_arguments_environment_and_the_cluster(plugin: Call
 
 
 def test_without_an_end_it_runs_once_until_the_server_refuses(plugin: Callable[[str], str], tmp_path: Path) -> None:
-    credentials = ExecCredentials(plugin(printing({"token": SECRET})), [], origin="o")
+    credentials = ExecCredentials(ExecCommand(plugin(printing({"token": SECRET})), []), origin="o")
     ask(credentials)
     ask(credentials)
     assert runs(tmp_path) == 1
@@ -124,7 +135,7 @@ def test_without_an_end_it_runs_once_until_the_server_refuses(plugin: Callable[[
 def test_it_runs_again_shortly_before_the_end(plugin: Callable[[str], str], tmp_path: Path) -> None:
     clock = ManualClock(1_700_000_000)
     command = plugin(printing({"token": SECRET, "expirationTimestamp": "2023-11-14T22:14:20Z"}))  # 60 s later
-    credentials = ExecCredentials(command, [], origin="o", clock=clock)
+    credentials = ExecCredentials(ExecCommand(command, []), origin="o", clock=clock)
     ask(credentials)
     clock.advance(49)
     ask(credentials)
@@ -157,7 +168,7 @@ def test_it_runs_again_shortly_before_the_end(plugin: Callable[[str], str], tmp_
 def test_a_command_that_fails_is_told_in_one_sentence(plugin: Callable[[str], str], code: str, says: str) -> None:
     command = plugin(code)
     with pytest.raises(AccessError, match=says) as wrong:
-        ask(ExecCredentials(command, [], origin="/kube/config: user 'c'"))
+        ask(ExecCredentials(ExecCommand(command, []), origin="/kube/config: user 'c'"))
     assert str(wrong.value).startswith(f"/kube/config: user 'c': the command {command} ")
     assert SECRET not in str(wrong.value)
 
@@ -165,7 +176,7 @@ def test_a_command_that_fails_is_told_in_one_sentence(plugin: Callable[[str], st
 def test_a_command_that_hangs_is_ended(plugin: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podium.client.exec_plugin.TIMEOUT", 0.2)
     with pytest.raises(AccessError, match=r"did not end within 0.2 s"):
-        ask(ExecCredentials(plugin("import time; time.sleep(60)"), [], origin="o"))
+        ask(ExecCredentials(ExecCommand(plugin("import time; time.sleep(60)"), []), origin="o"))
 
 
 def test_what_a_hanging_command_started_is_ended_with_it(
@@ -176,7 +187,7 @@ def test_what_a_hanging_command_started_is_ended_with_it(
     note = f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))"
     hangs = f"import subprocess; child = subprocess.Popen(['sleep', '1000']); {note}; child.wait()"
     for patience in (0.2, 5.0):
-        credentials = ExecCredentials(plugin(hangs), [], origin="o", interactive_mode=NEVER)
+        credentials = ExecCredentials(ExecCommand(plugin(hangs), [], interactive_mode=NEVER), origin="o")
 
         async def main(credentials: ExecCredentials = credentials, patience: float = patience) -> None:
             with suppress(TimeoutError, AccessError):
@@ -200,9 +211,9 @@ def test_a_hanging_command_ends_in_one_sentence(plugin: Callable[[str], str], tm
     script = (
         "import asyncio, sys\n"
         "from podium.client import Access, Client, ClientError\n"
-        "from podium.client.exec_plugin import NEVER, ExecCredentials\n"
+        "from podium.client.exec_plugin import NEVER, ExecCommand, ExecCredentials\n"
         "async def main():\n"
-        "    credentials = ExecCredentials(sys.argv[1], [], origin='config', interactive_mode=NEVER)\n"
+        "    credentials = ExecCredentials(ExecCommand(sys.argv[1], interactive_mode=NEVER), origin='config')\n"
         "    async with Client(Access('https://127.0.0.1:9', credentials=credentials)) as client:\n"
         "        try:\n"
         "            await client.get('/x', timeout=0.5)\n"
@@ -224,22 +235,24 @@ def test_a_hanging_command_ends_in_one_sentence(plugin: Callable[[str], str], tm
 
 def test_a_missing_command_is_told_with_its_hint() -> None:
     with pytest.raises(AccessError, match=r"the command no-such-plugin was not found: brew install it\\x1b\[1m"):
-        ask(ExecCredentials("no-such-plugin", [], origin="o", install_hint="brew install it\x1b[1m"))
+        ask(ExecCredentials(ExecCommand("no-such-plugin", [], install_hint="brew install it\x1b[1m"), origin="o"))
     with pytest.raises(AccessError, match="install it or correct `command`"):
-        ask(ExecCredentials("/no/such/plugin", [], origin="o"))
+        ask(ExecCredentials(ExecCommand("/no/such/plugin", []), origin="o"))
 
 
 def test_a_file_that_is_no_program_is_told(tmp_path: Path) -> None:
     (tmp_path / "plugin").write_text("")
     with pytest.raises(AccessError, match="cannot run: Permission denied"):
-        ask(ExecCredentials(str(tmp_path / "plugin"), [], origin="o"))
+        ask(ExecCredentials(ExecCommand(str(tmp_path / "plugin"), []), origin="o"))
 
 
 def test_a_command_that_needs_a_terminal_is_not_run_without(plugin: Callable[[str], str], tmp_path: Path) -> None:
     with pytest.raises(AccessError, match="asks on the terminal"):
-        ask(ExecCredentials(plugin(printing({"token": SECRET})), [], origin="o", interactive_mode=ALWAYS))
+        ask(ExecCredentials(ExecCommand(plugin(printing({"token": SECRET})), [], interactive_mode=ALWAYS), origin="o"))
     assert not (tmp_path / "runs").exists()
-    ask(ExecCredentials(plugin(printing({"token": SECRET})), [], origin="o", interactive_mode=IF_AVAILABLE))
+    ask(
+        ExecCredentials(ExecCommand(plugin(printing({"token": SECRET})), [], interactive_mode=IF_AVAILABLE), origin="o")
+    )
 
 
 @pytest.mark.parametrize("kubeconfig", ["config", "./config", "below/../config", "absolute"])

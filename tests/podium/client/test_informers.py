@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from aiohttp import web
 
-from podium.client.informers import Informers, custom_kinds
+from podium.client.informers import Informers, WatchedKinds, custom_kinds
 from podium.client.problem_reports import SharedOutage
 from podium.cluster import Cluster, NodeInfo
 from podium.framework import Action, Cycle, Interest, Plugin
@@ -55,10 +55,10 @@ def start(
             informers = Informers(
                 client,
                 world.intake,
-                custom={name},
                 changed=lambda: None,
                 rng=random.Random(1),
                 report=reports.append,
+                watched=WatchedKinds(custom={name}),
             )
             running = asyncio.create_task(informers.run())
             try:
@@ -148,10 +148,10 @@ def test_an_api_server_that_is_away_is_reported_once_for_all_kinds() -> None:
             informers = Informers(
                 client,
                 World("NodeName").intake,
-                custom=(),
                 changed=lambda: None,
                 rng=random.Random(1),
                 report=reports.append,
+                watched=WatchedKinds(custom=()),
             )
             running = asyncio.create_task(informers.run())
             async with asyncio.timeout(20):

@@ -174,9 +174,9 @@ def test_without_variables_the_file_at_home_is_used(tmp_path: Path) -> None:
 
 def test_master_replaces_the_server_and_the_name_it_was_known_by(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path / "c", cluster={"tls-server-name": "other"}, user={"token": SECRET})
-    assert load_access(str(path)).tls_server_name == "other"
+    assert load_access(str(path)).route.tls_server_name == "other"
     access = load_access(str(path), master="https://127.0.0.1:1")
-    assert (access.server, access.tls_server_name) == ("https://127.0.0.1:1", None)
+    assert (access.server, access.route.tls_server_name) == ("https://127.0.0.1:1", None)
     assert access.headers == (("Authorization", f"Bearer {SECRET}"),)
 
 
@@ -201,10 +201,10 @@ def test_servers_are_written_in_many_ways(tmp_path: Path, server: str, more: dic
 
 def test_a_proxy_of_the_kubeconfig_wins_over_the_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://environment:1")
-    assert load_access(str(kubeconfig(tmp_path / "c"))).proxy == "http://environment:1"
+    assert load_access(str(kubeconfig(tmp_path / "c"))).route.proxy == "http://environment:1"
     path = kubeconfig(tmp_path / "c", cluster={"proxy-url": "http://user:pw@own:2", "disable-compression": True})
     access = load_access(str(path))
-    assert (access.proxy, access.compression) == ("http://user:pw@own:2", False)
+    assert (access.route.proxy, access.route.compression) == ("http://user:pw@own:2", False)
 
 
 def test_fields_nobody_knows_and_empty_ones_are_passed_over(tmp_path: Path) -> None:

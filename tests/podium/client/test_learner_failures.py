@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 
 from podium import Cycle, Handle, NodeInfo, Plugin
-from podium.client import Client, WatchedExperience
+from podium.client import Client, WatchedOutcomes
 from podium.framework.clock import SystemClock
-from podium.framework.experience import ConfigMapName, PodOutcome, learn
 from podium.framework.plugin_failures import PluginFailure
+from podium.framework.pod_outcomes import ConfigMapName, PodOutcome, learn
 from podium.testing import TrialCluster
 from tools.kit.builders import build, make_cluster, make_handle, make_node
 
@@ -23,14 +23,14 @@ KEPT = ConfigMapName("kube-system", "lessons")
 class Forgetful:
     """A learner that takes outcomes for pods, and fails in every method."""
 
-    def saw(self, pod: PodOutcome, now: float) -> bool:
+    def observe(self, pod: PodOutcome, now: float) -> bool:
         return bool(pod.node_name)  # type: ignore[attr-defined]
 
-    def recall(self, lessons: Mapping[str, str], now: float) -> None:
-        raise ValueError("recall")
+    def restore(self, lessons: Mapping[str, str], now: float) -> None:
+        raise ValueError("restore")
 
-    def keep(self, now: float) -> dict[str, str]:
-        raise ValueError("keep")
+    def save(self, now: float) -> dict[str, str]:
+        raise ValueError("save")
 
 
 class Learning(Plugin):
@@ -56,12 +56,12 @@ def failures() -> list[PluginFailure]:
 
 
 @pytest.fixture
-def experience(failures: list[PluginFailure]) -> WatchedExperience:
-    found = WatchedExperience(
+def pod_outcomes(failures: list[PluginFailure]) -> WatchedOutcomes:
+    found = WatchedOutcomes(
         cast("Client", OneConfigMap()), clock=SystemClock(), rng=random.Random(1), report=lambda _line: None
     )
     handle = make_handle(make_cluster([make_node("n1")]))
-    handle.experience, handle.on_failure, handle.initializing = found, failures.append, "Learning"
+    handle.pod_outcomes, handle.on_failure, handle.initializing = found, failures.append, "Learning"
     Learning(None, handle)
     return found
 
@@ -71,9 +71,9 @@ def test_a_handle_knows_the_plugin_that_is_being_made() -> None:
 
 
 def test_a_failure_about_a_pod_names_plugin_pod_file_and_line(
-    experience: WatchedExperience, failures: list[PluginFailure]
+    pod_outcomes: WatchedOutcomes, failures: list[PluginFailure]
 ) -> None:
-    experience._saw(build(PodOutcome, {"metadata": {"name": "x", "namespace": "default"}}))
+    pod_outcomes._observe(build(PodOutcome, {"metadata": {"name": "x", "namespace": "default"}}))
     (failure,) = failures
     about = 'plugin "Learning" failed at Learn for pod default/x'
     what = "AttributeError: 'PodOutcome' object has no attribute 'node_name'"
@@ -81,15 +81,15 @@ def test_a_failure_about_a_pod_names_plugin_pod_file_and_line(
 
 
 def test_lessons_that_cannot_be_recalled_or_kept_end_nothing(
-    experience: WatchedExperience, failures: list[PluginFailure]
+    pod_outcomes: WatchedOutcomes, failures: list[PluginFailure]
 ) -> None:
-    (page,) = experience._pages.values()
+    (page,) = pod_outcomes._pages.values()
     page.unwritten = True
 
     async def main() -> None:
         assert await page.read()
-        await experience.flush()
+        await pod_outcomes.flush()
 
     asyncio.run(main())
-    assert [str(each.error) for each in failures] == ["recall", "keep"]
+    assert [str(each.error) for each in failures] == ["restore", "save"]
     assert not page.unwritten, "the next lesson is another try"

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from podium.client.errors import ApiError
+from podium.client.api_errors import ApiError
 from podium.client.reading import BrokenStream, ObjectIdentity, Reader
 from tests.podium.client.misbehaving import NODES, line, node, status
 

@@ -10,6 +10,7 @@ import aiohttp
 import msgspec
 
 from podium.client import RESOURCES, ApiResource, Client, Reflector, load_access
+from podium.client.access import Route
 from podium.kube import Node, Pod
 from tests.podium.client.followers import Follower, make_reflector, running, until
 from tools.testbed import ControlPlane
@@ -28,7 +29,7 @@ async def client_of(
     server = plane.server if proxy is None else proxy.url
     kubeconfig = plane.write_kubeconfig(plane.folder / "reflector-kubeconfig", server=server, **who)
     access = load_access(str(kubeconfig))
-    access.connector = lambda limit: aiohttp.TCPConnector(limit=limit, keepalive_timeout=kept)
+    access.route = Route(connector=lambda limit: aiohttp.TCPConnector(limit=limit, keepalive_timeout=kept))
     async with Client(access) as client:
         yield client
 

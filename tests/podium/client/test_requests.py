@@ -9,7 +9,7 @@ from aiohttp import web
 
 from podium.client import Access, ApiError, Client, TimedOut, Unreachable
 from podium.client import client as client_module
-from podium.client import repetition as repetition_module
+from podium.client import client as repetition_module
 from tests.podium.client.asking import VERBS, WRITES, Asked, busy, new_client, ok
 from tests.podium.client.conftest import Run
 from tests.podium.client.servers import closed_port, read_request, serving, talking

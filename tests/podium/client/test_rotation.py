@@ -16,7 +16,7 @@ from aiohttp import web
 from podium.client import Access, ApiError, Client, TimedOut, Unreachable, load_access
 from podium.client import access as access_module
 from podium.client import exec_plugin as exec_plugin_module
-from podium.client.exec_plugin import ExecCredentials
+from podium.client.exec_plugin import ExecCommand, ExecCredentials
 from tests.podium.client.conftest import Run
 from tests.podium.client.servers import serving
 from tools.testbed.certificates import CertificateAuthority, KeyPair
@@ -373,7 +373,7 @@ def test_a_renewal_asked_for_during_a_look_is_made_after_it(run: Run, tmp_path: 
     plugin.chmod(0o755)
 
     async def main() -> None:
-        access = Access("https://api:6443", credentials=ExecCredentials(str(plugin), [], origin="o"))
+        access = Access("https://api:6443", credentials=ExecCredentials(ExecCommand(str(plugin), []), origin="o"))
         await access.refresh()
         _, renewed = await asyncio.gather(access.refresh(), access.renew(access.version))
         assert renewed

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from podium.client import Access, Client, Unreachable, repetition
-from podium.client.access import Trust
+from podium.client import Access, Client, Unreachable
+from podium.client import client as repetition
+from podium.client.access import Route, Trust
 from tests.podium.client.conftest import Run
 from tests.podium.client.servers import Talk, serving, talking
 from tools.testbed.certificates import CertificateAuthority
@@ -68,7 +69,7 @@ def test_reads_writes_and_watches_all_go_through_it(run: Run, tmp_path: Path) ->
     async def main() -> None:
         async with secured(tmp_path) as (url, trust), talking(tunnelling(connects)) as proxy:
             with_password = proxy.replace("http://", "http://jane:pw@")
-            async with Client(Access(url, trust=trust, token="t", proxy=with_password)) as client:
+            async with Client(Access(url, trust=trust, token="t", route=Route(proxy=with_password))) as client:
                 assert await client.get("/a") == b"GET Bearer t "
                 assert await client.post("/a", {}) == b"POST Bearer t {}"
                 client.guard = stop
@@ -89,7 +90,7 @@ def test_a_proxy_that_refuses_is_told_and_nothing_was_sent(run: Run, tmp_path: P
         async with (
             secured(tmp_path) as (url, trust),
             talking(tunnelling([], refuse=True)) as proxy,
-            Client(Access(url, trust=trust, proxy=proxy)) as client,
+            Client(Access(url, trust=trust, route=Route(proxy=proxy))) as client,
         ):
             for ask in (client.get("/a"), client.delete("/a")):
                 with pytest.raises(Unreachable, match=r"the proxy does not connect to .*: it answered 403") as failed:
@@ -107,7 +108,10 @@ def test_a_proxy_that_is_gone_is_told_and_nothing_was_sent(
     async def main() -> None:
         async with talking(tunnelling([])) as proxy:
             pass
-        async with secured(tmp_path) as (url, trust), Client(Access(url, trust=trust, proxy=proxy)) as client:
+        async with (
+            secured(tmp_path) as (url, trust),
+            Client(Access(url, trust=trust, route=Route(proxy=proxy))) as client,
+        ):
             for ask in (client.get("/a"), client.delete("/a")):
                 with pytest.raises(Unreachable, match=r"the proxy on the way to .* cannot be reached") as failed:
                     await ask

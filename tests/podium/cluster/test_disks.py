@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster import Cluster
-from podium.cluster.disks import inline_disks
+from podium.cluster.attached import inline_disks
 from tools.kit.builders import make_node
 from tools.kit.storage import pod_with
 

@@ -49,7 +49,7 @@ class World(MemoryWriter):
         extenders: Sequence[Extender] = (),
         **options: Any,
     ) -> None:
-        given = ("launch", "timer", "on_failure", "load", "experience")
+        given = ("launch", "timer", "on_failure", "load", "pod_outcomes")
         passed_on = {name: options.pop(name) for name in given if name in options}
         hears = {name: options.pop(name) for name in ("on_group_condition",) if name in options}
         super().__init__(options.pop("clock", None) or ManualClock(1_000_000.0), at_once=True)

@@ -10,6 +10,7 @@ from podium.cluster import NodeInfo
 from podium.engine.batching import HINT_USED
 from podium.framework import Cycle, Plugin
 from podium.kube import Node, Pod
+from podium.kube.versions import find_rules
 from tests.podium.engine.schedulers import World
 from tools.kit.builders import make_node, make_pod
 
@@ -62,10 +63,25 @@ def test_after_half_a_second_nodes_are_scored_again() -> None:
     assert dict(world.scheduler.batches["default-scheduler"].flushes) == {"expired": 3}
 
 
-def test_a_node_that_has_room_for_another_is_scored_again() -> None:
-    world = World(*FIT, nodes=[make_node(f"n{number}", cpu=8) for number in range(3)])
-    assert taken(world, *four()) == ["n0", "n1", "n2", "n0"]
-    assert dict(world.scheduler.batches["default-scheduler"].flushes) == {"node_not_full": 3}
+@pytest.mark.parametrize(
+    ("minor", "expected", "flushes", "rescores"),
+    [("1.36", ["n0", "n1", "n2", "n0"], {"node_not_full": 3}, 0), ("1.37", ["n0", "n2", "n1", "n2"], {}, 3)],
+)
+def test_v40_where_a_node_has_room_for_another_pod_only_that_node_is_scored_again(
+    minor: str, expected: list[str], flushes: dict[str, int], rescores: int
+) -> None:
+    world = World(*FIT, nodes=[make_node(f"n{number}", cpu=8) for number in range(3)], rules=find_rules(minor).rules)
+    assert taken(world, *four()) == expected
+    batch = world.scheduler.batches["default-scheduler"]
+    assert (dict(batch.flushes), batch.rescores) == (flushes, rescores)
+
+
+def test_a_nominated_pod_ends_the_batch() -> None:
+    world = World(*FIT, nodes=nodes())
+    first, *_ = four()
+    taken(world, first, filling("nominated", status={"nominatedNodeName": "n4"}))
+    assert world.node_of("nominated") == "n4"
+    assert dict(world.scheduler.batches["default-scheduler"].flushes) == {"pod_nominated": 1, "empty_list": 1}
 
 
 def test_another_pod_in_between_ends_the_batch() -> None:
@@ -104,7 +120,8 @@ def test_a_node_that_is_gone_ends_the_batch() -> None:
 
 
 def test_pods_that_are_decided_by_cached_answers_go_down_the_heap_as_well() -> None:
-    world = World(*FIT, nodes=[make_node(f"n{number}", cpu=2) for number in range(4)])
+    rules = find_rules("1.36").rules
+    world = World(*FIT, nodes=[make_node(f"n{number}", cpu=2) for number in range(4)], rules=rules)
     pods = [filling(f"p{number}") for number in range(8)]
     assert taken(world, *pods) == ["n0", "n1", "n3", "n2", "n0", "n3", "n2", "n1"]
     assert world.scheduler.answer_cache.decisions >= 3

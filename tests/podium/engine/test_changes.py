@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.engine.changes import came_or_went, node_events, pod_events
+from podium.engine.changes import added_or_deleted, node_events, pod_events
 from podium.framework import Resource
 from podium.kube import Node, Pod
 from tools.kit.builders import make_node, make_pod
@@ -220,4 +220,4 @@ def test_a_pod_that_came_or_went() -> None:
     ids=["add", "update", "delete"],
 )
 def test_any_other_object(before: Any, after: Any, label: str) -> None:
-    assert came_or_went(Resource.CSI_NODE, before, after).label == f"storage.k8s.io/CSINode{label}"
+    assert added_or_deleted(Resource.CSI_NODE, before, after).label == f"storage.k8s.io/CSINode{label}"

@@ -114,7 +114,7 @@ class Diary:
     def event(self, event: Event) -> None:
         self._heard.append(event.label)
 
-    def entered(self, queue: str, event: str) -> None:
+    def entered(self, queue: str, event: str, members: int = 0) -> None:
         self.entries.append((queue, event))
 
     stayed = entered

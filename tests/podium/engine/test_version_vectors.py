@@ -19,7 +19,7 @@ from podium.kube import CSIDriver, Namespace, Pod, PodDisruptionBudget
 from podium.kube.requests import requested
 from podium.kube.versions import KNOWN, NEWEST, Gate, VersionRules
 from podium.plugins import load_registry
-from podium.run.metrics.registry import Metrics
+from podium.run.metrics import Metrics
 from tests.podium.engine.schedulers import World
 from tests.podium.engine.test_messages import filled, nodes, uses
 from tests.podium.framework.runtimes import cycle_of, make_runtime
@@ -363,6 +363,14 @@ def test_v36_a_pod_that_leaves_need_match_one_anti_affinity_term_only(rules: Ver
     world.attempt(make_pod(spec=apart))
     world.delete(other)
     assert world.queued().queue == queue
+
+
+@pytest.mark.parametrize(("rules", "victim"), [(V36, "old-0"), (V37, "old-2")], ids=str)
+def test_of_equal_victims_that_have_not_started_the_last_goes_first(rules: VersionRules, victim: str) -> None:
+    world = World(default=True, nodes=[make_node("n1", cpu=3)], rules=rules)
+    world.add(*(make_pod(f"old-{number}", node="n1", requests={"cpu": 1}) for number in range(3)))
+    world.attempt(make_pod("new", requests={"cpu": 1}, priority=9))
+    assert world.evicted == [victim]
 
 
 @pytest.mark.parametrize(("rules", "node"), [(V36, "n1"), (V37, None)], ids=str)

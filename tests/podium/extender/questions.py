@@ -21,8 +21,8 @@ from podium.extender.routes import Routes
 from podium.extender.server import ExtenderServer
 from podium.extender.service import AgentContext, Reply
 from podium.framework import ManualClock
-from podium.framework.experience import Experience
 from podium.framework.plugin import Plugin
+from podium.framework.pod_outcomes import PodOutcomes
 from podium.kube import Node, Pod
 from podium.load.readings import LoadSource
 from podium.plugins import load_registry
@@ -66,7 +66,7 @@ class World:
         nodes: Iterable[Obj] | None = (),
         extra: Iterable[type[Plugin]] = (),
         config: str = "",
-        experience: Experience | None = None,
+        pod_outcomes: PodOutcomes | None = None,
         load: LoadSource | None = None,
     ) -> None:
         registry = {**load_registry(), **{plugin.name: plugin for plugin in extra}}
@@ -77,7 +77,7 @@ class World:
             clock=ManualClock(),
             writer=BindingWriter(None),
             config=(config, "agents.yaml") if config else None,
-            experience=experience,
+            pod_outcomes=pod_outcomes,
             load=load,
         )
         self.cluster = self.engine.cluster

@@ -6,6 +6,7 @@ Every question is asked of three pods alike, so that answers which may be kept a
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Hashable
 from typing import Any
 
@@ -13,8 +14,10 @@ import numpy as np
 import pytest
 
 from podium.cluster import NodeInfo, Nodes
+from podium.extender.service import MOST_NODES
 from podium.framework import SKIP, Cycle, DependsOn, NodePart, Normalizer, Plugin, Scores, Status, Verdict
 from podium.kube import Pod
+from podium.serving.log import LOG, TRACE
 from tests.podium.extender.questions import Obj, World, args, as_object, decoded, node
 from tools.kit.builders import make_pod
 
@@ -314,3 +317,39 @@ def test_a_quota_counts_pods_from_when_the_watch_shows_them() -> None:
     for number in range(2):
         world.engine.intake.set(make_pod(f"seen-{number}", node="n1"))
     assert set(refused(world)) == set(NAMES)
+
+
+class SmallNumbersOnly(Plugin):
+    """Takes the first two nodes, and gives a node ten times its number."""
+
+    def filter_node(self, cycle: Cycle, node: NodeInfo) -> str | None:
+        return None if number_of(node) < 3 else "its number is too large"
+
+    def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
+        return 10 * number_of(node)
+
+
+@pytest.mark.parametrize(("level", "shown"), [(logging.DEBUG, MOST_NODES), (TRACE, MOST_NODES + 1)])
+def test_the_log_has_each_node_with_its_verdict_and_its_points(
+    level: int, shown: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = [f"n{number}" for number in range(1, MOST_NODES + 2)]
+    world = World(
+        "SmallNumbersOnly", nodes=[node(name, {"number": name[1:]}) for name in names], extra=[SmallNumbersOnly]
+    )
+    pod = make_pod("web", namespace="shop")
+    with caplog.at_level(level, LOG.name):
+        world.ask("/filter", args(pod, names=names))
+        world.points("/prioritize", pod, names=names[:2])
+    said = [record.getMessage() for record in caplog.records]
+    assert said[:3] == [
+        "filter: pod shop/web: node n1 passes",
+        "filter: pod shop/web: node n2 passes",
+        "filter: pod shop/web: node n3 is refused: its number is too large",
+    ]
+    rest = ["filter: pod shop/web: and 1 more nodes, which level trace shows"] if shown < len(names) else []
+    assert said[shown:] == [
+        *rest,
+        "prioritize: pod shop/web: node n1 gets 1 points",
+        "prioritize: pod shop/web: node n2 gets 2 points",
+    ]

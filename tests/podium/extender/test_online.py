@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.framework.experience import REWARD
+from podium.framework.pod_outcomes import REWARD
 from tests.podium.extender.beside_scheduler import entry, managed, metrics_of, start_extender, status_of
 from tests.podium.run.crowd import until
 from tools.testbed import Component, ControlPlane

@@ -1,4 +1,7 @@
-"""Plugins that declare what cannot be meant are refused when they are loaded, or when they are made."""
+"""Plugins that declare what cannot be meant are refused when they are loaded, or when they are made.
+
+Plugins whose methods look like the contract's, but are none.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 import pytest
 
 from podium.framework import DependsOn, NodePart, Plugin, PluginError
-from podium.framework.declarations import wrong_declarations
+from podium.framework.declarations import misspelt, wrong_declarations
 from podium.plugins import PluginLoadError, load_registry
 from tests.podium.framework.runtimes import make_runtime
 from tools.kit.builders import make_cluster, make_node
@@ -19,6 +22,7 @@ from podium import DependsOn, Plugin, Pod
 from podium.kube import PriorityClass
 """
 SCORES = "    def score_node(self, cycle, node):\n        return 0\n"
+HELPERS = ("points_of", "score_table", "bindings", "_scores", "rooms")
 
 
 @pytest.mark.parametrize(
@@ -48,6 +52,14 @@ SCORES = "    def score_node(self, cycle, node):\n        return 0\n"
         (f"    reason = 3\n{SCORES}", "reason is 3 (int): write a text"),
         ("    async def score_node(self, cycle, node):\n        return 0\n", "score_node is async def: write def"),
         ("    async def less(self, a, b):\n        return True\n", "less is async def: write def"),
+        (
+            "    def score_node(self, node):\n        return 0\n",
+            "score_node(self, node) cannot be called: write score_node(self, cycle, node)",
+        ),
+        (
+            "    def filter(self, cycle, nodes, more):\n        return None\n",
+            "filter(self, cycle, nodes, more) cannot be called: write filter(self, cycle, nodes)",
+        ),
         ("    limit = 3\n", "it has no method of an extension point and does nothing: write one"),
     ],
 )
@@ -155,3 +167,41 @@ def test_a_file_may_have_a_base_class_without_methods(tmp_path: Path) -> None:
 
 def test_no_plugin_of_ours_declares_such_a_thing() -> None:
     assert [each for plugin in load_registry().values() for each in wrong_declarations(plugin)] == []
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("scor_node", "score_node"),
+        ("preFilter", "pre_filter"),
+        ("filter_nodes", "filter_node"),
+        ("unreserved", "unreserve"),
+        ("normalise", "normalize"),
+        ("depend_on", "depends_on"),
+        ("answerKey", "answer_key"),
+        ("resource", "resources"),
+    ],
+)
+def test_a_name_that_is_nearly_one_of_the_contract_is_named_with_what_was_meant(written: str, meant: str) -> None:
+    plugin = type("Mine", (Plugin,), {written: lambda *_args: None})
+    (sentence,) = misspelt(plugin)
+    assert f'"{written}"' in sentence
+    assert f"did you mean {meant}?" in sentence
+
+
+def test_other_helpers_are_the_plugins_own_business() -> None:
+    assert list(misspelt(type("Mine", (Plugin,), {name: lambda *_args: None for name in HELPERS}))) == []
+
+
+def test_no_plugin_of_ours_has_such_a_name() -> None:
+    assert {name: list(misspelt(plugin)) for name, plugin in load_registry().items() if list(misspelt(plugin))} == {}
+
+
+class Typo(Plugin):
+    def scor_node(self, _cycle: object, _node: object) -> int:
+        return 0
+
+
+def test_such_a_plugin_is_refused_at_the_start() -> None:
+    with pytest.raises(PluginLoadError, match='"scor_node" is no method of a plugin: did you mean score_node'):
+        load_registry(["tests.podium.framework.test_declarations:Typo"])

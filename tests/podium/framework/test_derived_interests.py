@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.framework import DependsOn, Interest, NodePart, Plugin, Status
-from podium.framework.derived_interests import derived_interests
+from podium.framework.declarations import derived_interests
 from podium.kube import PriorityClass, StorageClass
 from podium.plugins import load_registry
 from podium.testing import TrialCluster, node, pod

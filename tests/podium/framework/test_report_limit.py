@@ -1,4 +1,4 @@
-from podium.framework.report_limit import MOST_TOPICS, ReportLimit
+from podium.client.problem_reports import MOST_TOPICS, ReportLimit
 
 
 class Time:

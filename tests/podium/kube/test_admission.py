@@ -6,19 +6,24 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from podium.kube import Pod, PriorityClass, ResourceClaim
+from podium.kube import PersistentVolumeClaim, Pod, PriorityClass, ResourceClaim, Toleration
 from podium.kube.admission import AdmissionError, as_admitted, with_claims_made
 from podium.kube.claim_status import claims_of_pod
+from podium.kube.claims import foreign_claim
 from podium.kube.decode import KubeObject, decode_json
 from podium.kube.devices import ResourceClaimTemplate
+from podium.kube.kinds_around_pods import RuntimeClass
+from podium.kube.storage import DEFAULT_CLASS_ANNOTATION
 from tests.podium.placement.devices import worlds
 from tools.kit.builders import build
+from tools.kit.storage import make_claim, make_class
 
 CRITICAL = build(PriorityClass, {"metadata": {"name": "critical"}, "value": 1000, "preemptionPolicy": "Never"})
 
 
-def admitted(spec: dict[str, Any], *classes: PriorityClass, uid: str = "") -> Pod:
-    pod = build(Pod, {"metadata": {"name": "web", "uid": uid}, "spec": spec})
+def admitted(spec: dict[str, Any], *classes: PriorityClass | RuntimeClass, uid: str = "") -> Pod:
+    metadata = {"name": "web", "uid": uid, "labels": {"v": "2"}}
+    pod = build(Pod, {"metadata": metadata, "spec": spec})
     (result,) = as_admitted([pod], classes)
     assert isinstance(result, Pod)
     return result
@@ -87,6 +92,68 @@ def test_limits_imply_requests_for_every_pod() -> None:
     limits = {"example.com/card": "2", "cpu": "2"}
     pod = admitted({"containers": [{"resources": {"limits": limits, "requests": {"cpu": "1"}}}]}, uid="1234")
     assert pod.spec.containers[0].resources.requests == {"example.com/card": "2", "cpu": "1"}
+
+
+KATA = build(
+    RuntimeClass,
+    {
+        "metadata": {"name": "kata"},
+        "overhead": {"podFixed": {"cpu": "250m"}},
+        "scheduling": {"nodeSelector": {"kata": "yes"}, "tolerations": [{"key": "kata", "operator": "Exists"}]},
+    },
+)
+
+
+def test_a_runtime_class_adds_overhead_node_selector_and_tolerations() -> None:
+    spec = admitted({"runtimeClassName": "kata", "nodeSelector": {"disk": "ssd"}}, KATA).spec
+    assert (spec.overhead, spec.node_selector) == ({"cpu": "250m"}, {"disk": "ssd", "kata": "yes"})
+    assert spec.tolerations == (Toleration(key="kata", operator="Exists"),)
+    assert admitted({"runtimeClassName": "kata"}, KATA, uid="1234").spec.overhead == {}
+
+
+@pytest.mark.parametrize("spec", [{"nodeSelector": {"kata": "no"}}, {"overhead": {"cpu": "1"}}])
+def test_a_pod_that_contradicts_its_runtime_class_is_bad_input(spec: dict[str, Any]) -> None:
+    with pytest.raises(AdmissionError, match=r"pod default/web: its .* RuntimeClass kata"):
+        admitted({"runtimeClassName": "kata", **spec}, KATA)
+
+
+def test_label_keys_of_affinity_terms_become_part_of_the_selector() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["v", "gone"], "mismatchLabelKeys": ["v"]}
+    weighted = {"weight": 5, "podAffinityTerm": {**term, "mismatchLabelKeys": []}}
+    own, others = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
+    affinity = admitted(
+        {"affinity": {"podAffinity": {own: [term]}, "podAntiAffinity": {others: [weighted]}}}
+    ).spec.affinity
+    assert affinity is not None
+    assert affinity.pod_affinity is not None
+    assert affinity.pod_anti_affinity is not None
+    (required,), (preferred,) = affinity.pod_affinity.required, affinity.pod_anti_affinity.preferred
+    found = [
+        [(each.key, each.operator, each.values) for each in selector.match_expressions]
+        for selector in (required.label_selector, preferred.pod_affinity_term.label_selector)
+        if selector is not None
+    ]
+    assert found == [[("v", "In", ("2",)), ("v", "NotIn", ("2",))], [("v", "In", ("2",))]]
+
+
+def test_claims_without_a_class_get_the_default_one() -> None:
+    default = make_class("fast")
+    default = replace(default, metadata=replace(default.metadata, annotations={DEFAULT_CLASS_ANNOTATION: "true"}))
+    claims = [make_claim("a", storage_class=None), make_claim("b", storage_class=""), make_claim("c", volume="v")]
+    names = [
+        each.spec.storage_class_name
+        for each in as_admitted([*claims, default])[:3]
+        if isinstance(each, PersistentVolumeClaim)
+    ]
+    assert names == ["fast", "", "late"]
+
+
+def test_a_pod_of_a_manifest_gets_the_claims_of_its_ephemeral_volumes() -> None:
+    volumes = [{"name": "d", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "late"}}}}]
+    made = [build(Pod, {"metadata": {"name": "p", "uid": uid}, "spec": {"volumes": volumes}}) for uid in ("", "1234")]
+    (claim,) = [each for each in with_claims_made(made) if isinstance(each, PersistentVolumeClaim)]
+    assert (claim.key, claim.spec.storage_class_name) == ("default/p-d", "late")
+    assert foreign_claim(replace(made[0], metadata=replace(made[0].metadata, uid="default/p")), claim) == ""
 
 
 def template(name: str = "t", namespace: str = "ns") -> ResourceClaimTemplate:

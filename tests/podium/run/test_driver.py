@@ -15,8 +15,9 @@ from aiohttp import web
 from podium.framework import Plugin, Status, SystemClock
 from podium.framework.cycle import Cycle
 from podium.kube import Pod
+from podium.kube.versions import NEWEST, VersionRules, find_rules
 from podium.run.driver import LiveParts, LiveScheduler
-from podium.serving.events.recorder import EventRecorder
+from podium.serving.event_recorder import EventRecorder
 from tests.podium.client.asking import new_client
 from tests.podium.client.servers import Handler, serving
 from tests.podium.framework.runtimes import setup
@@ -24,9 +25,11 @@ from tools.kit.builders import make_node, make_pod
 
 
 @asynccontextmanager
-async def scheduling(answer: Handler, *plugins: type[Plugin] | str) -> AsyncIterator[LiveScheduler]:
+async def scheduling(
+    answer: Handler, *plugins: type[Plugin] | str, rules: VersionRules = NEWEST
+) -> AsyncIterator[LiveScheduler]:
     """A live scheduler whose writes `answer` gets; tests bring the news themselves."""
-    config, registry = setup(*plugins, "DefaultBinder")
+    config, registry = setup(*plugins, "DefaultBinder", rules=rules)
     async with serving(answer) as url, new_client(url) as client:
         rng, clock = random.Random(1), SystemClock()
         recorder = EventRecorder(client, host="here", clock=clock, rng=rng, report=print)
@@ -71,6 +74,33 @@ def test_a_condition_that_waits_when_told_to_stop_is_still_written() -> None:
             await live.finish(1.0)
             await live.statuses.drained()
             assert len(written) == 20
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("minor", "attempts", "failed"), [("1.36", 2, True), ("1.37", 3, False)])
+def test_v39_a_binding_that_the_api_server_cannot_carry_out_is_tried_again_at_once(
+    minor: str, attempts: int, failed: bool
+) -> None:
+    async def main() -> None:
+        bindings: list[str] = []
+        conditions: list[str] = []
+
+        async def answer(request: web.Request) -> web.Response:
+            if request.path.endswith("/binding"):
+                bindings.append(request.path)
+                return web.json_response({}, status=503 if len(bindings) < attempts else 201)
+            if request.path.endswith("/status"):
+                conditions.append(await request.text())
+            return web.json_response({})
+
+        async with scheduling(answer, "NodeResourcesFit", rules=find_rules(minor).rules) as live:
+            live.engine.intake.set(make_node("n1", cpu=1))
+            tell(live, make_pod("p"))
+            await until(lambda: len(bindings) == attempts)
+            await live.finish(1.0)
+            await live.statuses.drained()
+        assert any("SchedulerError" in each for each in conditions) is failed
 
     asyncio.run(main())
 

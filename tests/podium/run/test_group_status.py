@@ -7,7 +7,7 @@ from typing import Any
 from podium.client.informers import watched_kinds
 from podium.kube import Condition, PodGroup
 from podium.kube.meta import format_time
-from podium.run.group_status import group_status_patch
+from podium.run.pod_status import group_status_patch
 from tools.kit.pod_group_worlds import GANGS, PodGroupWorld, pod_group
 
 NOW, EARLIER = 1_790_000_000.0, "2026-01-01T00:00:00Z"

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.podium.cli.command import podium
-from tests.podium.run.metrics.exposition import Family, families_of
+from tests.podium.run.exposition import Family, families_of
 from tools.testbed import Component, ControlPlane
 from tools.testbed.connections import ConnectionPool
 from tools.testbed.exporter import Exporter

@@ -82,8 +82,9 @@ def test_a_gang_that_does_not_fit_says_why_and_starts_when_it_does(plane: Contro
     create_group(plane, 2)
     create_members(plane, 0, 1)
     why = (
-        "0/1 placements are available, first placement status: pod group is unschedulable, "
-        "No preemption victims found for incoming preemptor"
+        "pod group is unschedulable, 0/1 placements are available, first placement status: "
+        "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining, "
+        "pod group preemption: No preemption victims found for incoming preemptor"
     )
     until(lambda: condition(plane) == ("False", "Unschedulable", why), "the condition is written", podium)
     until(lambda: all(scheduled(pod) for pod in plane.client.list("Pod")), "all pods say why", podium)

@@ -45,7 +45,7 @@ class World:
         self.engine.schedule_one()
 
     def hear(self, pod: Pod) -> Finding | None:
-        self.shadow.saw(pod)
+        self.shadow.observe(pod)
         self.engine.intake.set(pod)
         return self.findings[-1] if self.findings else None
 

@@ -16,7 +16,7 @@ from podium.run.activity import WriteFailures
 from podium.run.claim_writer import ClaimWriter
 from podium.run.pod_status import KnownPods, PodStatuses
 from podium.run.writer import LiveWriter
-from podium.serving.events.recorder import EventRecorder
+from podium.serving.event_recorder import EventRecorder
 from tests.podium.client.asking import new_client
 from tests.podium.client.servers import serving
 from tools.kit.builders import make_pod

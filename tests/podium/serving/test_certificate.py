@@ -12,7 +12,7 @@ import pytest
 
 from podium.serving.certificate import CertificateError, PairOfFiles, SelfSigned, certificate_of
 from podium.serving.tls import ServingTls
-from tests.podium.serving.endpoints.servings import LOOPBACK, ask, served
+from tests.podium.serving.servings import LOOPBACK, ask, served
 from tools.testbed.certificates import CertificateAuthority
 
 

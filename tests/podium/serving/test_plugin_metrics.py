@@ -10,7 +10,7 @@ import pytest
 
 from podium import MetricKind, Plugin, PluginMetric
 from podium.framework import Cycle, ManualClock
-from podium.run.metrics.registry import Metrics
+from podium.run.metrics import Metrics
 from tests.podium.engine.schedulers import World
 from tests.podium.framework.runtimes import PROFILE
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from podium.serving.election.election import LeadershipLost
+from podium.serving.election import LeadershipLost
 from podium.serving.process_loop import FINE, LOST, ProcessLoop
 
 

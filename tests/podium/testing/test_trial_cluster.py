@@ -32,7 +32,7 @@ from podium import (
     Write,
 )
 from podium.framework import Nomination
-from podium.framework.experience import PodOutcome
+from podium.framework.pod_outcomes import PodOutcome
 from podium.load.readings import follow
 from podium.testing import DependsOnError, TrialCluster, TrialState, node, pod
 
@@ -413,7 +413,7 @@ def test_measured_load_is_set_by_hand() -> None:
     cluster = TrialCluster(ByLoad, objects=TWO)
     cluster.load.set("load", {"a": 10, "b": 90}, cluster.clock.now())
     assert cluster.place(pod("one")).scores("ByLoad") == {"a": 90, "b": 10}
-    assert cluster.experience.learners == {}
+    assert cluster.pod_outcomes.learners == {}
     assert PodOutcome().spec.node_name == ""
 
 

@@ -1,7 +1,9 @@
 """The cheapest nodes that unblock pods: the worked numbers, and brute force over all small combinations."""
 
 import itertools
+import json
 import random
+import time
 from typing import Any
 
 import pytest
@@ -205,3 +207,33 @@ def test_the_price_is_that_of_brute_force() -> None:
 @pytest.mark.long
 def test_of_two_hundred_random_cases_the_price_is_that_of_brute_force() -> None:
     assert sum(compared(seed) for seed in range(200)) >= 198
+
+
+def test_ten_thousand_types_are_read_within_two_seconds_of_cpu() -> None:
+    entries = [
+        {"name": f"t{number}", "price": 1, "allocatable": {"cpu": 4, "memory": "8Gi"}} for number in range(10_000)
+    ]
+    began = time.process_time()
+    assert len(read_catalog([(json.dumps({"types": entries}), "types.json")]).types) == 10_000
+    assert time.process_time() - began < 2.0
+
+
+def test_for_many_pods_few_large_nodes_are_bought_where_small_ones_would_leave_much_unused() -> None:
+    pytest.importorskip("scipy")
+    entries = [
+        {"name": f"c{cpu}", "price": price * cpu, "allocatable": {"cpu": cpu, "memory": f"{8 * cpu}Gi", "pods": 110}}
+        for cpu, price in ((4, 1.0), (64, 1.01))
+    ]
+    pods = [make_pod(f"p{number}", requests={"cpu": ("3", "1500m")[number % 2]}) for number in range(120)]
+    bought = purchase(Sandbox([], CONFIG, REGISTRY), read_catalog([(json.dumps({"types": entries}), "c")]), pods)
+    assert bought.solved
+    assert bought.gap <= 0.05
+    assert max(each.offer.name for each in bought.nodes) == "c64"
+
+
+def test_the_runner_up_has_other_types() -> None:
+    catalog = read_catalog([("types: [{name: a, price: 1, allocatable: {cpu: 4, memory: 8Gi}, zones: [za, zb]}]", "c")])
+    near: dict[str, Any] = {"preferredDuringSchedulingIgnoredDuringExecution": []}
+    pod = make_pod("p", requests={"cpu": "2"}, spec={"affinity": {"nodeAffinity": near}})
+    bought = purchase(Sandbox([], CONFIG, REGISTRY), catalog, [pod])
+    assert (bought.price, bought.runner_up) == (1.0, None)

@@ -12,10 +12,12 @@ from podium.plugins import load_registry
 from podium.whatif.placements import SandboxPlacer
 from podium.whatif.sandbox import Sandbox
 from tools.kit.builders import make_node, make_pod
+from tools.kit.storage import HOSTNAME, claim_volume, make_claim, make_class, make_volume, pod_using
 
 REGISTRY = load_registry()
 CONFIG = default_config(REGISTRY)
 ZONES = ("a", "b", "c")
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 def cluster_objects(rng: random.Random) -> list[Any]:
@@ -23,6 +25,10 @@ def cluster_objects(rng: random.Random) -> list[Any]:
         make_node(f"n{number}", labels={"kubernetes.io/hostname": f"n{number}", "topology.kubernetes.io/zone": zone})
         for number, zone in enumerate(ZONES * 2)
     ]
+    objects.append(make_class("late", provisioner=rng.choice((NO_PROVISIONER, "csi.example.test"))))
+    for number in range(3):
+        objects.append(make_volume(f"v{number}", affinity={HOSTNAME: [f"n{rng.randrange(6)}"]}))
+        objects.append(make_claim(f"c{number}"))
     for number in range(8):
         node = f"n{rng.randrange(6)}" if rng.random() < 0.8 else ""
         objects.append(random_pod(rng, f"p{number}", node))
@@ -44,6 +50,7 @@ def random_pod(rng: random.Random, name: str, node: str = "") -> Pod:
             {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}},
             {"topologySpreadConstraints": [spread]},
             {"priority": rng.randrange(3)},
+            {"volumes": [claim_volume(f"c{rng.randrange(3)}")]},
         )
     )
     requests = {"cpu": rng.choice(("100m", "1", "2")), **({"gpu.example.com/x": "1"} if rng.random() < 0.2 else {})}
@@ -54,8 +61,8 @@ def fingerprint(sandbox: Sandbox) -> dict[str, Any]:
     """All that a decision reads of the cluster, of the rows that are in use."""
     cluster = sandbox.cluster
     rows = sorted(cluster.row_of.values())
-    resources = cluster.resources
-    scarce = ("gpu.example.com/x",)
+    resources, objects = cluster.resources, cluster.objects
+    scalar = ("gpu.example.com/x",)
     return {
         "rows": dict(cluster.row_of),
         "nodes": [cluster.nodes[row] for row in rows],
@@ -65,8 +72,8 @@ def fingerprint(sandbox: Sandbox) -> dict[str, Any]:
         "zones": cluster.order.by_zone(),
         "taints": [cluster.taints.values[number] for number in cluster.taints.numbers[rows].tolist()],
         "resources": [resources._lines.view[:, rows].tobytes()],
-        "scarce": [
-            (resources.allocatable_of(n)[rows].tobytes(), resources.requested_of(n)[rows].tobytes()) for n in scarce
+        "scalar": [
+            (resources.allocatable_of(n)[rows].tobytes(), resources.requested_of(n)[rows].tobytes()) for n in scalar
         ],
         "pods on": [(row, list(cluster.pods_on[row])) for row in rows],
         "pods": {uid: (placed.pod, placed.row, placed.assumed) for uid, placed in cluster.pods.items()},
@@ -74,7 +81,8 @@ def fingerprint(sandbox: Sandbox) -> dict[str, Any]:
             query: column.per_row[rows].tobytes() for query, column in sorted(cluster.counts._by_query.items(), key=str)
         },
         "terms": {term: group.per_row[rows].tobytes() for term, group in cluster.terms._groups.items()},
-        "pending": {pod.key: pod for pod in cluster.objects.pending_pods},
+        "claims": [(dict(store._objects), dict(store._assumed)) for store in (objects.claims, objects.volumes)],
+        "pending": {pod.key: pod for pod in objects.pending_pods},
         "nominated": {uid: sandbox.engine.nominator.node_of(uid) for uid in cluster.pods},
         "start": sandbox.engine.sampling.next_start,
     }
@@ -150,6 +158,26 @@ def test_what_was_changed_is_taken_back_byte_for_byte() -> None:
 def test_ten_thousand_sequences_of_changes_are_taken_back_byte_for_byte() -> None:
     for seed in range(10_000):
         tried_and_taken_back(seed)
+
+
+def test_a_claim_that_two_pods_share_is_bound_by_the_first() -> None:
+    labels = {name: {HOSTNAME: name} for name in ("n1", "n2")}
+    nodes = [make_node(name, labels=labels[name]) for name in labels]
+    sandbox = Sandbox(
+        [*nodes, make_class(provisioner=NO_PROVISIONER), make_volume(affinity={HOSTNAME: ["n2"]}), make_claim()],
+        CONFIG,
+        REGISTRY,
+    )
+    placer = SandboxPlacer(sandbox)
+    with sandbox.trying():
+        assert [placer.place(pod_using("data", name=name)).node for name in ("p1", "p2")] == ["n2", "n2"]
+        sandbox.remove_node("n2")
+        message = placer.place(pod_using("data", name="p3")).message
+        assert message is not None
+        assert "didn't match PersistentVolume's node affinity" in message
+    claim = sandbox.cluster.objects.claims.get("default/data")
+    assert claim is not None
+    assert claim.spec.volume_name == ""
 
 
 def test_a_fork_that_is_taken_back_ends_at_the_fork_around_it() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from podium.kube.decode import decode_json
 from podium.kube.devices import DeviceTaintRule
-from podium_cluster.controllers.device_taint_eviction import CONDITION, selects
+from podium_cluster.controllers.taint_eviction import CONDITION, selects
 from tests.podium_cluster.apiserver.embedded import Embedded, in_embedded_cluster
 from tests.podium_cluster.controllers.test_resource_claims import allocate, claim, pod
 

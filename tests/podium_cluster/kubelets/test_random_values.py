@@ -3,8 +3,7 @@ import statistics
 
 import pytest
 
-from podium_cluster.kubelets.declared import declared
-from podium_cluster.kubelets.random_values import DrawError, amount, duration
+from podium_cluster.kubelets.declared import DrawError, amount, declared, duration
 
 
 @pytest.mark.parametrize(

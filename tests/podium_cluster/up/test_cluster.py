@@ -143,6 +143,10 @@ def test_a_bad_workload_is_one_sentence(tmp_path: Path, manifest: str, sentence:
     ("arguments", "sentence"),
     [
         (("--workload", "nowhere"), "--workload nowhere: there is no such file or folder"),
+        (
+            ("--workload", "sample:nope"),
+            "sample:nope: there is no such sample; write sample:cluster or sample:device-workload or sample:workload",
+        ),
         (("--speed", "0"), "--speed 0: write a number above 0, at most 1000"),
         (("--log-level", "loud"), '--log-level "loud": write one of trace, debug, info, warning, error'),
         (("--data", "/dev/null"), "--data /dev/null cannot be opened: it is not a file"),

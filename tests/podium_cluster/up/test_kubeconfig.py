@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.client import load_access
-from podium_cluster.up.kubeconfig import state_folder, write_kubeconfig
+from podium_cluster.up.running_clusters import state_folder, write_kubeconfig
 
 
 def test_the_file_leads_to_the_server_and_has_the_same_name_at_every_start(tmp_path: Path) -> None:

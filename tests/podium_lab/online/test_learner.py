@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podium.framework.experience import REWARD, PodOutcome
+from podium.framework.pod_outcomes import REWARD, PodOutcome
 from podium_lab.online import learner as module
-from podium_lab.online.learner import KEY, MOST_TYPES, OTHERS, OnlineLearner, UnrewardedPod
-from podium_lab.online.saved_state import StateFile
+from podium_lab.online.learner import KEY, MOST_TYPES, OTHERS, OnlineLearner, StateFile, UnrewardedPod
 from tools.kit.builders import build
 
 FEATURES = ("one", "cpu")
@@ -113,7 +112,7 @@ def test_beyond_a_number_of_types_pods_share_a_model() -> None:
 def test_what_was_learnt_is_kept_and_recalled_exactly() -> None:
     before, after = taught(), learner()
     before.classes[:] = ["fast", "slow"]
-    after.recall(before.keep(0.0), 0.0)
+    after.restore(before.save(0.0), 0.0)
     assert after.models[""].rewards == 20
     assert after.models[""].model().weights == before.models[""].model().weights
     assert after.classes == ["fast", "slow"]
@@ -124,20 +123,20 @@ def test_of_two_replicas_the_one_that_has_seen_more_is_right() -> None:
     placed(fewer, "x")
     fewer.heard("x", "0.1", False, 0.0)
     weights = more.models[""].model().weights
-    more.recall(fewer.keep(0.0), 0.0)
+    more.restore(fewer.save(0.0), 0.0)
     assert more.models[""].model().weights == weights
-    fewer.recall(more.keep(0.0), 0.0)
+    fewer.restore(more.save(0.0), 0.0)
     assert fewer.models[""].model().weights == weights
 
 
 def test_the_driver_is_told_when_there_is_something_to_keep() -> None:
     found = learner()
     pod = build(PodOutcome, {"metadata": {"uid": "a", "name": "a", "annotations": {REWARD: "0.5"}}})
-    assert not found.saw(build(PodOutcome, {"metadata": {"uid": "a", "name": "a"}}), 0.0)
+    assert not found.observe(build(PodOutcome, {"metadata": {"uid": "a", "name": "a"}}), 0.0)
     placed(found, "a")
-    assert found.saw(pod, 1.0)
-    found.keep(1.0)
-    assert not found.saw(pod, 2.0)
+    assert found.observe(pod, 1.0)
+    found.save(1.0)
+    assert not found.observe(pod, 2.0)
 
 
 def spoilt(text: str, how: str) -> str:
@@ -162,7 +161,7 @@ def spoilt(text: str, how: str) -> str:
 def test_what_is_not_whole_is_not_used(how: str) -> None:
     reports: list[str] = []
     found = learner(report=reports.append)
-    found.recall({KEY: spoilt(taught().keep(0.0)[KEY], how)}, 0.0)
+    found.restore({KEY: spoilt(taught().save(0.0)[KEY], how)}, 0.0)
     assert not found.models
     assert found.outcomes == {"state_refused": 1}
     assert reports[0].startswith("OnlineScore: what was learnt before is not used: the ConfigMap: ")
@@ -173,7 +172,7 @@ def test_sums_that_no_examples_have_are_not_used() -> None:
     for a in (-np.eye(2), np.array([[1.0, 5.0], [0.0, 1.0]]), 1e300 * np.eye(2)):
         before.models[""].a = a
         found = learner()
-        found.recall(before.keep(0.0), 0.0)
+        found.restore(before.save(0.0), 0.0)
         assert not found.models
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from podium.cluster import Nodes
 from podium.framework import Cycle, ManualClock, PluginError
-from podium.framework.experience import REWARD
+from podium.framework.pod_outcomes import REWARD
 from podium.kube import Pod
 from podium.load.readings import GivenLoad
 from podium.load.settings import SourceSettings

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from podium_lab.simulator import ScenarioError
-from podium_lab.simulator.objects import read_custom
 from podium_lab.simulator.sweep import plan
+from podium_lab.simulator.workload import read_custom
 from tests.podium_lab.simulator.scenarios import last, loaded, run_one
 
 GROUP = """

@@ -10,8 +10,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from podium_lab.simulator.qos_figures import QosFigures
-from podium_lab.simulator.qos_page import SimulatedQosPage, served_qos_page
+from podium_lab.simulator.qos_figures import QosFigures, SimulatedQosPage, served_qos_page
 from podium_lab.simulator.timeline import EPOCH
 from tools.kit.builders import make_pod
 from tools.testbed.ports import free_port

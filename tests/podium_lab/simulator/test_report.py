@@ -13,10 +13,10 @@ import numpy as np
 
 from podium_lab.simulator import SimulationResults, simulate
 from podium_lab.simulator.figures import COLUMNS
+from podium_lab.simulator.pod_classes import BINS
 from podium_lab.simulator.reading import load_scenario
 from podium_lab.simulator.report.page import _course, render
 from podium_lab.simulator.run import RunResult
-from podium_lab.simulator.waits import BINS
 from tests.podium_lab.simulator.scenarios import COMPARED, SMALL, loaded
 
 TEXT = (

@@ -3,7 +3,7 @@
 from typing import Any
 
 from podium.kube import Pod
-from podium_plugins.annotate.allocation import allocations
+from podium_plugins.annotate.loop import allocations
 from tools.kit.builders import make_node, make_pod
 
 GPU = "nvidia.com/gpu"

@@ -263,7 +263,7 @@ def test_the_manifest_is_accepted_and_its_rights_are_enough(
 ) -> None:
     plane = empty_control_plane
     file = DEPLOY / f"{kind}.yaml"
-    assert file.read_text() == podium("annotate", "manifest", kind).out, f"make {file.name} anew"
+    assert file.read_text() == podium("manifest", "annotate", kind).out, f"make {file.name} anew"
     said = plane.kubectl("apply", "--dry-run=server", "-f", str(file)).splitlines()
     assert len(said) == 4
     make_nodes(plane, "calm")

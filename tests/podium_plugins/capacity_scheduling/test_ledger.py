@@ -14,9 +14,8 @@ from podium.framework.object_problems import ObjectProblems
 from podium.kube.requests import requested
 from podium_plugins.capacity_scheduling import CapacityScheduling
 from podium_plugins.capacity_scheduling.admission import QuotaAnswer
-from podium_plugins.capacity_scheduling.amounts import QuotaAmounts
 from podium_plugins.capacity_scheduling.ledger import QuotaLedger
-from podium_plugins.capacity_scheduling.quota import RESOURCE
+from podium_plugins.capacity_scheduling.quota import RESOURCE, QuotaAmounts
 from tests.together.quota_worlds import QuotaWorld, make_quota, quota_pod
 from tools.kit.builders import make_cluster, make_node
 from tools.kit.effort import examples

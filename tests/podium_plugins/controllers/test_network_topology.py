@@ -12,8 +12,14 @@ from podium.controllers.controller import ReconcileResult
 from podium.framework import ManualClock
 from podium.kube import Node, Pod
 from podium.kube.json_object import JsonObject
-from podium_plugins.controllers.network_costs import REGION, SEGMENT, ZONE, CostGraph, read_measurements
-from podium_plugins.controllers.network_topology import NetworkTopologyController
+from podium_plugins.controllers.network_topology import (
+    REGION,
+    SEGMENT,
+    ZONE,
+    CostGraph,
+    NetworkTopologyController,
+    read_measurements,
+)
 from tools.kit.builders import build
 
 NOW = 1_700_000_000.0

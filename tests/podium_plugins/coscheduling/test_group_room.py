@@ -8,8 +8,8 @@ from podium.kube import Node
 from tests.together.gang_worlds import GangWorld, make_group, member, members
 from tools.kit.builders import make_node, make_pod
 
-KEY = "podium.io/topology-key"
-MODE = "podium.io/topology-mode"
+KEY = "podium.dev/topology-key"
+MODE = "podium.dev/topology-mode"
 
 
 def zones(**sizes: int) -> list[Node]:

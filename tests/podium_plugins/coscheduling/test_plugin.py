@@ -310,8 +310,8 @@ def test_a_group_that_cannot_be_read_is_reported_and_has_no_effect(spec: dict[st
 
 
 def test_an_unknown_topology_mode_is_reported() -> None:
-    group = make_group(annotations={"podium.io/topology-key": "zone", "podium.io/topology-mode": "maybe"})
-    assert read_group(group) == 'annotation podium.io/topology-mode must be "hard" or "soft", got "maybe"'
+    group = make_group(annotations={"podium.dev/topology-key": "zone", "podium.dev/topology-mode": "maybe"})
+    assert read_group(group) == 'annotation podium.dev/topology-mode must be "hard" or "soft", got "maybe"'
 
 
 @pytest.mark.parametrize("minimum", [None, 0])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.cluster import Cluster, NodeInfo, Nodes
+from podium.config.field import FieldPath
 from podium.framework import Cycle
 from podium.kube import Pod
 from podium.plugins import load_registry
@@ -162,3 +164,28 @@ def test_one_node_and_many_get_the_same_answers(
             fgd.FEW = few
         assert one == many, name
         assert name == "GpuBestFit" or all(0 <= score <= 100 for score in one), name
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        ({}, "typicalPods: Required value: the classes of pods"),
+        ({"typicalPods": [{"cpu": "lots"}]}, 'typicalPods[0].cpu: Invalid value: "lots": must be an amount of cpu'),
+        ({"typicalPods": [{"cpu": -1}]}, "typicalPods[0].cpu: Invalid value: -1: must be an amount of cpu"),
+        (
+            {"typicalPods": [{}, {"gpuCount": 65}]},
+            "typicalPods[1].gpuCount: Invalid value: 65: must be",
+        ),
+        ({"typicalPods": [{"gpuMilli": 0}]}, "typicalPods[0].gpuMilli: Invalid value: 0: must be between 1 and 1000"),
+        (
+            {"typicalPods": [{"gpuCount": 2, "gpuMilli": 500}]},
+            "typicalPods[0].gpuMilli: Invalid value: 500: must",
+        ),
+        ({"typicalPods": [{"pods": 0}]}, "typicalPods[0].pods: Invalid value: 0: must be between 1 and 1000000000"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused(args: dict[str, Any], problem: str) -> None:
+    assert GpuFGD.Args is not None
+    decoded: Any = msgspec.convert(args, GpuFGD.Args)
+    (error,) = decoded.validate(FieldPath())
+    assert str(error).startswith(problem)

@@ -10,7 +10,7 @@ import pytest
 from podium.config import ConfigError, load_config
 from podium.kube import Pod
 from podium.plugins import load_registry
-from podium_plugins.node_resource_topology_match.zone_refusals import MOST_NODES
+from podium_plugins.node_resource_topology_match.alignment import MOST_NODES
 from tests.together.zone_worlds import (
     GPU,
     NAME,

@@ -8,7 +8,7 @@ import pytest
 
 from podium.framework import Status
 from podium.kube import Pod
-from podium_plugins.node_resource_topology_match.manager_settings import read_settings
+from podium_plugins.node_resource_topology_match.topology_object import read_settings
 from tests.podium.plugins.ask import refusals
 from tests.together.zone_worlds import GPU, container, make_report, make_zone, zone_cluster, zone_plugin, zone_pod
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium_plugins.node_resource_topology_match.fingerprint import fingerprint, xxh64
-from podium_plugins.node_resource_topology_match.placement_vectors import (
+from podium_plugins.node_resource_topology_match.victims import (
     ALPHABET,
     ENDS,
     METADATA,

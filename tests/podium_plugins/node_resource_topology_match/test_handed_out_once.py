@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from podium.kube import Pod
-from podium_plugins.node_resource_topology_match.over_reserve import OverReserveCache
+from podium_plugins.node_resource_topology_match.topology_cache import OverReserveCache
 from tests.podium.engine.schedulers import on
 from tests.together.zone_worlds import GPU, OVER_RESERVE, ZoneWorld, make_report, zone_pod
 from tools.kit.effort import examples

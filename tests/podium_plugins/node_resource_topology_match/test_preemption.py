@@ -8,7 +8,7 @@ import pytest
 
 from podium.kube import Pod
 from podium_plugins.node_resource_topology_match.fingerprint import xxh64
-from podium_plugins.node_resource_topology_match.placement_vectors import METADATA, VECTOR
+from podium_plugins.node_resource_topology_match.victims import METADATA, VECTOR
 from tests.together.zone_worlds import OVER_RESERVE, ZoneWorld, make_report, make_zone, zone_pod
 
 ENABLED = {**OVER_RESERVE, "preemptionMode": "Enabled"}

@@ -13,7 +13,7 @@ from podium.kube.meta import OwnerReference, format_time
 from podium_plugins.qos.formulas import QosSums
 from podium_plugins.qos.history import HISTORY, read_history, write_history
 from podium_plugins.qos.ledger import IDLE, QosLedger
-from podium_plugins.qos.table import controller_rows, controllers_text, plain, slot_rows, slots_text
+from podium_plugins.qos.page import controller_rows, controllers_text, plain, slot_rows, slots_text
 from tools.kit.builders import make_pod
 
 T = 1_000_000.0

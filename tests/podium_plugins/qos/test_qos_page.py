@@ -11,8 +11,7 @@ import pytest
 
 from podium.serving.plugin_pages import PageServer
 from podium_plugins.qos.ledger import QosLedger
-from podium_plugins.qos.page import QosSource, qos_page
-from podium_plugins.qos.table import controller_rows, slot_rows
+from podium_plugins.qos.page import QosSource, controller_rows, qos_page, slot_rows
 from tools.kit.builders import make_pod
 
 NOW = 1_000_000.0

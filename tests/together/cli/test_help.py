@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import shutil
@@ -29,10 +30,10 @@ COMMANDS = [
     ["telemetry", "show"],
     ["annotate", "usage"],
     ["annotate", "allocation"],
-    ["annotate", "manifest"],
-    ["extender", "manifest"],
+    ["manifest", "annotate"],
+    ["manifest", "extender"],
     ["controller"],
-    ["controller", "manifest"],
+    ["manifest", "controller"],
     ["crds"],
     ["completion"],
     ["bench"],
@@ -69,6 +70,7 @@ def test_a_group_alone_shows_its_commands_line_by_line(group: str) -> None:
 def test_version_is_that_of_the_package_with_commit_and_kube_scheduler() -> None:
     said = podium("--version").out
     assert podium("version").out == said
+    assert f"podium {json.loads(podium('version', '-o', 'json').out)['version']}" in said
     assert re.fullmatch(
         rf"podium {re.escape(version('podium'))}( \([0-9a-f]{{12}}\))?, decides as kube-scheduler v1\.36\.\d+\n", said
     )

@@ -1,5 +1,5 @@
 from podium import packages
-from podium.cli.plugin_groups import GROUPS, OTHERS, group_of
+from podium.cli.catalog import GROUPS, OTHERS, group_of
 from tests.podium.cli.command import podium
 
 

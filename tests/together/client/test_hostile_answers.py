@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from podium.client import ClientError, Unreachable, WatchedExperience, listing, session
+from podium.client import ClientError, Unreachable, WatchedOutcomes, listing, session
 from podium.client import client as client_module
 from podium.client.listing import list_all
 from podium.client.reading import BrokenStream, Reader
 from podium.client.session import SLICE
 from podium.framework.clock import SystemClock
-from podium.framework.experience import ConfigMapName
-from podium.run.last_event import last_event
-from podium_lab.reward.rewards import RewardBiasArgs, Rewards
+from podium.framework.pod_outcomes import ConfigMapName
+from podium.run.snapshot import last_event
+from podium_lab.reward import RewardBiasArgs, Rewards
 from tests.podium.client.asking import new_client
 from tests.podium.client.conftest import Run
 from tests.podium.client.misbehaving import NODES, node
@@ -172,13 +172,13 @@ def test_something_else_than_what_was_asked_for_is_said_in_a_sentence(run: Run, 
         async with serving(handler) as url, new_client(url) as client:
             with pytest.raises(ClientError, match="events cannot be read"):
                 await last_event(client, make_pod("a", metadata={"uid": "u"}))
-            experience = WatchedExperience(
+            pod_outcomes = WatchedOutcomes(
                 client, clock=SystemClock(), rng=random.Random(1), report=said.append, may_write=lambda: True
             )
-            experience.follow(
+            pod_outcomes.follow(
                 ConfigMapName("default", "lessons"), lambda: Rewards(RewardBiasArgs()), lambda _pod, _error: None
             )
-            task = asyncio.create_task(experience.run())
+            task = asyncio.create_task(pod_outcomes.run())
             await until(lambda: bool(said))
             task.cancel()
 

@@ -38,7 +38,7 @@ QUICK = ("--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
 def own_plane(testbed_programs: None) -> Iterator[ControlPlane]:
     with ControlPlane() as plane:
         install(plane, definitions())
-        for obj in yaml.safe_load_all(podium("controller", "manifest").out):
+        for obj in yaml.safe_load_all(podium("manifest", "controller").out):
             if obj["kind"] != "Deployment":
                 plane.client.create(obj)
         yield plane

@@ -17,6 +17,12 @@ import pytest
 ROOT: Final = Path(__file__).parents[3]
 CHROMIUM: Final = shutil.which("chromium")
 AXE: Final = ROOT / "web/node_modules/axe-core/axe.min.js"
+FULL: Final = Path(__file__).parent / "full"
+FULL_CLUSTER: Final = (
+    *("up", "--no-view", "--port", "0", "--nodes", "12", "--devices", "--feature-gates", "GenericWorkload=true"),
+    *("--config", str(FULL / "config.yaml"), "--workload", str(FULL / "workload.yaml")),
+)
+"""The words of a podium up that has something to show on every page but that of differences."""
 ARGUMENTS: Final = (
     "--no-sandbox",
     "--disable-gpu",

@@ -1,8 +1,10 @@
 """Measures the dashboard in Chromium at a number of nodes: the budgets of the page, as a table.
 
     python -m tests.together.dashboard.budgets --nodes 20000
+    python -m tests.together.dashboard.budgets --nodes 5000 --cost 10
 
-A scheduler in memory decides while the page looks on; `--rate` pods a second come and go.
+A scheduler in memory decides while the page looks on; `--rate` pods a second come and go. With `--cost` it decides as
+fast as it can, in turns without a dashboard and with one that a viewer reads, and says what that costs.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import statistics
 import threading
 import time
 from contextlib import AsyncExitStack
@@ -21,6 +24,8 @@ from tests.podium_dashboard.scheduler import SmallScheduler
 from tests.together.dashboard.browser import chromium
 
 ZONES = 5
+WARM = 6.0
+"""Seconds before something is measured."""
 
 FRAMES = """
 async (seconds) => {
@@ -90,6 +95,18 @@ class Busy:
                 clock = passed
                 await asyncio.sleep(0.005)
 
+    async def decide_for(self, seconds: float) -> None:
+        """Decide as fast as can be; others have the loop after every 20 pods."""
+        end = time.monotonic() + seconds
+        began = time.monotonic()
+        while time.monotonic() < end:
+            for _ in range(20):
+                self.tried += 1
+                self._one(self.tried)
+            self.scheduler.clock.advance(max(0.0, time.monotonic() - began))
+            began = time.monotonic()
+            await asyncio.sleep(0)
+
     def _one(self, number: int) -> None:
         engine = self.scheduler.engine
         self.scheduler.add(pod(f"pod-{number}", cpu="500m", memory="1Gi"))
@@ -105,11 +122,39 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--rate", type=int, default=1000, help="decisions a second")
     parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument("--cost", type=int, metavar="ROUNDS", default=0, help="how many turns of --seconds each")
     chosen = parser.parse_args()
+    if chosen.cost:
+        print(json.dumps(asyncio.run(_cost(Busy(chosen.nodes, 0), chosen.cost, chosen.seconds)), indent=2))
+        return
     busy = Busy(chosen.nodes, chosen.rate)
     threading.Thread(target=busy.run, daemon=True).start()
     busy.ready.wait()
     print(json.dumps(_measured(busy, chosen.nodes, chosen.seconds), indent=2))
+
+
+async def _cost(busy: Busy, rounds: int, seconds: float) -> dict[str, Any]:
+    """What deciding costs without a dashboard and with one, in turns: medians, and the first by the second."""
+    found: dict[bool, list[float]] = {False: [], True: []}
+    for turn in range(2 * rounds):
+        async with AsyncExitStack() as stack:
+            watched = turn % 4 in (1, 2)
+            if watched:
+                port = await serve_dashboard(busy.scheduler.source("podium run"), 0, stack)
+                stream = f"http://127.0.0.1:{port}/dashboard/api/v1/stream"
+                viewer = await asyncio.create_subprocess_exec("curl", "-sN", "-o", "/dev/null", stream)
+                stack.callback(viewer.kill)
+            await busy.decide_for(WARM)  # until the viewer reads, and the cluster for its questions is built
+            decided, cpu = busy.decided, time.process_time()
+            await busy.decide_for(seconds)
+            found[watched].append((busy.decided - decided) / (time.process_time() - cpu))
+    alone, shown = statistics.median(found[False]), statistics.median(found[True])
+    return {
+        "rounds": rounds,
+        "decisions a second of CPU, without a dashboard": round(alone),
+        "with one and a viewer": round(shown),
+        "ratio": round(shown / alone, 3),
+    }
 
 
 def _measured(busy: Busy, nodes: int, seconds: float) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.together.dashboard.browser import AXE, ROOT, chromium, required, serving
+from tests.together.dashboard.browser import AXE, FULL_CLUSTER, ROOT, chromium, required, serving
 
 pytestmark = pytest.mark.long
 
@@ -32,6 +32,11 @@ PAGES = [
     "nodes/worker-a1",
     "no-such-page",
 ]
+LIVE = [
+    *("", "map", "map?as=table", "map?bars=cpu,measured:CPU/Latest", "map?pod=ml/giant-0", "queue", "queue?by=reason"),
+    *("groups", "qos", "policy", "whatif?drain=worker-1", "configuration"),
+    *("pods/ml/giant-0", "pods/ml/training-0", "nodes/large-0"),
+]
 SIZES = [(1280, 800), (390, 844)]
 
 
@@ -45,6 +50,20 @@ def browser() -> Iterator[Any]:
 def sample(browser: Any) -> Iterator[str]:
     with serving("dashboard", "--from", "sample:cluster", "--port", "0") as (address, _process):
         yield address
+
+
+@pytest.fixture(scope="module", params=["dump", "live"])
+def filled(request: pytest.FixtureRequest, browser: Any) -> Iterator[tuple[str, list[str]]]:
+    """A dump, and a cluster with something on every page: the address, and the pages."""
+    if request.param == "dump":
+        yield request.getfixturevalue("sample"), PAGES
+        return
+    with serving(*FULL_CLUSTER) as (address, _process):
+        page = browser.new_page()
+        _shown(page, address, "groups")
+        _until(page, "document.body.innerText.includes('waits') && document.body.innerText.includes('borrows')")
+        page.close()
+        yield address, LIVE
 
 
 @pytest.fixture
@@ -77,14 +96,15 @@ def _shown(page: Any, address: str, name: str) -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_page_complains_asks_others_or_keeps_anyone_out(
-    heard: tuple[Any, list[str]], sample: str, theme: str
+    heard: tuple[Any, list[str]], filled: tuple[str, list[str]], theme: str
 ) -> None:
     required(AXE.is_file(), "axe-core (npm ci in web/)")
     page, complaints = heard
     page.emulate_media(color_scheme=theme)
     found = {}
-    for name in PAGES:
-        _shown(page, sample, name)
+    address, pages = filled
+    for name in pages:
+        _shown(page, address, name)
         page.evaluate(AXE.read_text(encoding="utf-8"))
         result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         for each in result["violations"]:
@@ -95,12 +115,15 @@ def test_no_page_complains_asks_others_or_keeps_anyone_out(
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
-def test_no_page_is_wider_than_its_window(heard: tuple[Any, list[str]], sample: str, width: int, height: int) -> None:
+def test_no_page_is_wider_than_its_window(
+    heard: tuple[Any, list[str]], filled: tuple[str, list[str]], width: int, height: int
+) -> None:
     page, _complaints = heard
     page.set_viewport_size({"width": width, "height": height})
     wide = {}
-    for name in PAGES:
-        _shown(page, sample, name)
+    address, pages = filled
+    for name in pages:
+        _shown(page, address, name)
         over = page.evaluate(
             "Math.max(document.documentElement.scrollWidth, document.querySelector('main').scrollWidth) "
             "- document.documentElement.clientWidth"

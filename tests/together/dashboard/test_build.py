@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -50,6 +51,12 @@ def test_types_style_and_logic_of_the_page_are_right(sources: Path) -> None:
     for command in (("npx", "tsc", "--noEmit"), ("npx", "biome", "check", "."), ("npx", "vitest", "run")):
         done = _ran(sources, *command)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_package_is_locked_by_a_hash_and_names_no_registry() -> None:
+    packages = json.loads((ROOT / "web/package-lock.json").read_text(encoding="utf-8"))["packages"]
+    assert {name for name, package in packages.items() if name and "integrity" not in package} == set()
+    assert {name for name, package in packages.items() if "resolved" in package} == set()
 
 
 def test_the_page_is_small() -> None:

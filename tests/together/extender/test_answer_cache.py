@@ -14,7 +14,7 @@ from podium.cluster import NodeInfo, Nodes
 from podium.config.points import Point
 from podium.engine.answer_cache.changed_rows import Numbers, StatusOf, no_status
 from podium.engine.answer_cache.store import UnexpectedErrors
-from podium.extender.answer_cache import RowAnswerCache
+from podium.extender.plugin_subset import RowAnswerCache
 from podium.framework import Cycle, DependsOn, NodePart, Plugin
 from podium.kube import Pod
 from podium.load.readings import GivenLoad

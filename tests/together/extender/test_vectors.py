@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from podium.framework.experience import GivenExperience
+from podium.framework.pod_outcomes import GivenOutcomes
 from podium.kube import Pod
-from podium_plugins.pigeon.plugin import PigeonHoling
+from podium_plugins.pigeon import PigeonHoling
 from tests.podium.extender.questions import Obj, World, args, node
-from tests.podium_lab.reward.test_reward_bias import NOW, outcome
-from tests.podium_plugins.pigeon.test_pigeon_holing import MIB, PRIME_USAGES, SEQUENCE, Pair
-from tests.podium_plugins.safe.test_safe import TABLE, Row
+from tests.podium_lab.test_reward import NOW, outcome
+from tests.podium_plugins.test_pigeon import MIB, PRIME_USAGES, SEQUENCE, Pair
+from tests.podium_plugins.test_safe import TABLE, Row
 from tools.kit.builders import make_pod
 
 SAFE = "/scheduler/{}/safe-{}"
@@ -156,13 +156,13 @@ def test_the_published_run_of_safe_and_pigeon_ends_on_the_second_node() -> None:
 
 
 def test_reward_by_what_has_been_learnt_until_the_question() -> None:
-    experience = GivenExperience()
-    world = World("reward", nodes=[node("a"), node("b")], experience=experience)
+    pod_outcomes = GivenOutcomes()
+    world = World("reward", nodes=[node("a"), node("b")], pod_outcomes=pod_outcomes)
     pod, names = make_pod(labels={"podtype": "web"}), ["a", "b"]
     found = []
     for number in range(23):
         found.append(world.points("/scheduler/priorities/rl-priority", pod, names=names)["b"])
-        experience.show(outcome(phase="Failed", node="b"), NOW)
+        pod_outcomes.show(outcome(phase="Failed", node="b"), NOW)
         assert world.points("/reward/prioritize", pod, names=names)["a"] == 10
         assert number < 22 or found[-1] == 0
     assert found[:6] == [10, 9, 8, 7, 6, 5]

@@ -7,8 +7,8 @@ from threading import active_count
 import pytest
 
 from kubecel import DeviceSelector, DeviceSelectorError, selectable
-from kubecel.stack import is_nearly_used, on_fresh_stack
-from podium_cluster.apiserver.schema.rules import rule_tree
+from kubecel.limits import is_nearly_used, on_fresh_stack
+from podium_cluster.apiserver.schema.validation_rules import rule_tree
 
 DEVICE = selectable("drv.example.com", {"n": 3}, {})
 RULES = "compilation failed: ERROR: <input>:-1:0: expression recursion limit exceeded: 250"
@@ -127,8 +127,8 @@ def test_rules_of_custom_kinds_may_nest_as_deep() -> None:
 
     tree = rule_tree(schema(248), is_root=False)
     assert tree is not None
-    assert tree.causes(4, None, None)[0] == []
-    assert [each.message for each in tree.causes(3, None, None)[0]] == ["Invalid value: 3: too small"]
+    assert tree.causes(4, None, None) == []
+    assert [each.message for each in tree.causes(3, None, None)] == ["Invalid value: 3: too small"]
 
 
 def test_of_very_many_problems_those_found_first_are_shown() -> None:

@@ -1,4 +1,4 @@
-"""`podium controller manifest`: the rights of the enabled controllers, and no others."""
+"""`podium manifest controller`: the rights of the enabled controllers, and no others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCHEDULING, APP_GROUP, TOPOLOGY = (
 
 
 def objects(*options: str) -> dict[str, dict[str, Any]]:
-    ran = podium("controller", "manifest", "--image", "podium:test", *options)
+    ran = podium("manifest", "controller", "--image", "podium:test", *options)
     assert (ran.code, ran.err) == (0, "")
     return {each["kind"]: each for each in yaml.safe_load_all(ran.out)}
 
@@ -92,11 +92,11 @@ def test_the_lease_is_in_a_role_of_its_own() -> None:
 
 
 def test_the_file_in_deploy_is_what_the_command_prints() -> None:
-    assert DEPLOYED.read_text() == podium("controller", "manifest").out
+    assert DEPLOYED.read_text() == podium("manifest", "controller").out
 
 
 def test_a_controller_that_there_is_not_is_bad_input() -> None:
-    for command in (["controller", "manifest"], ["controller"]):
+    for command in (["manifest", "controller"], ["controller"]):
         ran = podium(*command, "--controllers", "podgroup,gangs")
         assert (ran.code, ran.out) == (2, "")
         known = "podgroup, elasticquota, appgroup, networktopology"

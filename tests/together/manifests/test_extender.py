@@ -1,4 +1,4 @@
-"""`podium extender manifest`: what runs agents beside a kube-scheduler of their own."""
+"""`podium manifest extender`: what runs agents beside a kube-scheduler of their own."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ REGISTRY = load_registry()
 
 
 def printed(*arguments: str) -> list[dict[str, Any]]:
-    ran = podium("extender", "manifest", "--image", "podium:test", *arguments)
+    ran = podium("manifest", "extender", "--image", "podium:test", *arguments)
     assert (ran.code, ran.err) == (0, "")
     return list(yaml.safe_load_all(ran.out))
 
@@ -26,13 +26,13 @@ def printed(*arguments: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("agents", SETS)
 def test_the_files_are_what_the_command_prints(agents: str) -> None:
     file = DEPLOY / f"{agents.replace(',', '-')}.yaml"
-    assert file.read_text() == podium("extender", "manifest", "--agents", agents).out, f"make {file.name} anew"
+    assert file.read_text() == podium("manifest", "extender", "--agents", agents).out, f"make {file.name} anew"
 
 
 def test_the_first_line_stays_a_comment_whatever_a_value_holds() -> None:
-    ran = podium("extender", "manifest", "--agents", "safe", "--env", "A=b\nkind: Secret")
+    ran = podium("manifest", "extender", "--agents", "safe", "--env", "A=b\nkind: Secret")
     lines = ran.out.splitlines()
-    assert lines[0] == "# podium extender manifest --agents safe --env 'A=b\\nkind: Secret'"
+    assert lines[0] == "# podium manifest extender --agents safe --env 'A=b\\nkind: Secret'"
     assert next(line for line in lines if not line.startswith("#")) == "apiVersion: v1"
 
 
@@ -158,7 +158,7 @@ def test_everything_is_named_and_placed_as_told() -> None:
     ],
 )
 def test_input_that_cannot_be_meant_is_told(arguments: tuple[str, ...], sentence: str) -> None:
-    ran = podium("extender", "manifest", *arguments)
+    ran = podium("manifest", "extender", *arguments)
     assert (ran.code, ran.out) == (2, "")
     assert sentence in ran.err
 
@@ -186,6 +186,6 @@ def test_arguments_that_cannot_be_used_are_refused_before_they_reach_a_cluster(t
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
         "profiles: [{pluginConfig: [{name: SafeOverload, args: {percentil: 20}}]}]\n"
     )
-    ran = podium("extender", "manifest", "--agents", "safe", "--config", str(file))
+    ran = podium("manifest", "extender", "--agents", "safe", "--config", str(file))
     assert (ran.code, ran.out) == (2, "")
     assert "did you mean percentile?" in ran.err

@@ -8,9 +8,8 @@ import pytest
 import yaml
 
 from podium.config.load import load_config
-from podium.manifests.objects import IMAGE
-from podium.manifests.run import RunSettings, rights, without_kubeconfig
-from podium.manifests.workload import CONFIG_FOLDER
+from podium.manifests.objects import CONFIG_FOLDER, IMAGE
+from podium.manifests.scheduler import RunSettings, rights, without_kubeconfig
 from podium.plugins import load_registry
 from tests.podium.cli.command import podium
 
@@ -171,7 +170,7 @@ def test_without_a_lease_there_is_never_a_second_scheduler(tmp_path: Path) -> No
 
 def checksum(found: list[dict[str, Any]]) -> str:
     (deployment,) = (each for each in found if each["kind"] == "Deployment")
-    text: str = deployment["spec"]["template"]["metadata"]["annotations"]["podium.io/config-sha256"]
+    text: str = deployment["spec"]["template"]["metadata"]["annotations"]["podium.dev/config-sha256"]
     return text
 
 
@@ -349,27 +348,14 @@ def test_gates_are_given_to_the_scheduler_with_their_rights(tmp_path: Path) -> N
     }
 
 
-@pytest.mark.parametrize(
-    ("command", "same"),
-    [
-        (("extender", "--agents", "safe"), ("extender", "manifest", "--agents", "safe")),
-        (("annotate", "usage"), ("annotate", "manifest", "usage")),
-        (("controller",), ("controller", "manifest")),
-    ],
-)
-def test_each_process_has_its_manifest_under_both_names(command: tuple[str, ...], same: tuple[str, ...]) -> None:
-    ran = podium("manifest", *command)
-    assert (ran.code, ran.out) == (0, podium(*same).out)
-
-
 NAMED = (
     ("manifest", "run", "--config", "{config}", "--name"),
     ("manifest", "--config", "{config}", "--namespace"),
     ("manifest", "run", "--config", "{config}", "--namespace"),
-    ("extender", "manifest", "--agents", "safe", "--name"),
-    ("extender", "manifest", "--agents", "safe", "--namespace"),
-    ("annotate", "manifest", "usage", "--namespace"),
-    ("controller", "manifest", "--namespace"),
+    ("manifest", "extender", "--agents", "safe", "--name"),
+    ("manifest", "extender", "--agents", "safe", "--namespace"),
+    ("manifest", "annotate", "usage", "--namespace"),
+    ("manifest", "controller", "--namespace"),
 )
 
 
@@ -405,7 +391,7 @@ def test_a_name_that_kubernetes_does_not_take_is_bad_input(command: tuple[str, .
 
 @pytest.mark.parametrize("image", ["a b", "a\nb", "\x1bc"])
 def test_an_image_of_several_words_is_bad_input(image: str) -> None:
-    ran = podium("controller", "manifest", "--image", image)
+    ran = podium("manifest", "controller", "--image", image)
     assert (ran.code, ran.out) == (2, "")
     assert "cannot name an image: write it as HOST/NAME:TAG" in ran.err
 

@@ -10,7 +10,7 @@ import yaml
 
 from podium.config.load import load_config
 from podium.controllers.catalog import definitions
-from podium.manifests.run import RunSettings, rights
+from podium.manifests.scheduler import RunSettings, rights
 from podium.plugins import load_registry
 from tests.podium.run.crowd import until
 from tools.testbed import Component, ControlPlane

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from podium.framework.experience import REWARD
+from podium.framework.pod_outcomes import REWARD
 from tests.podium.run.crowd import until
 from tests.podium_cluster.up.up_process import PodiumUp
 from tools.testbed.apiclient import ApiClient, ApiError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from podium.run.metrics.registry import Metrics
+from podium.run.metrics import Metrics
 from podium_plugins.qos.page import MOST_GAUGES
 from tests.podium_plugins.qos_aware.qos_worlds import QosWorld
 

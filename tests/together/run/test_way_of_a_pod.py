@@ -43,7 +43,7 @@ HAPPENS = {
     ("podium/engine/queue/heap.py", "pop"),
     ("podium/cluster/state.py", "assume"),
     ("podium/client/wire.py", "send"),
-    ("podium/serving/events/sender.py", "enqueue"),
+    ("podium/serving/event_sender.py", "enqueue"),
     ("podium/cluster/state.py", "set_pod"),
 }
 """Where something happens to a pod, beside plugins."""

@@ -17,9 +17,9 @@ import uvloop
 from aiohttp import web
 
 from podium.extender import server as extender_server
+from podium.serving import endpoints as endpoint_server
 from podium.serving import listener as listener_module
 from podium.serving import plugin_pages
-from podium.serving.endpoints import server as endpoint_server
 from podium.serving.listener import BoundedListener, WebPort
 from podium_cluster.apiserver.http import server as api_server
 from tools.fuzz.endpoints import ENDPOINTS

@@ -9,7 +9,7 @@ from podium.framework import ManualClock
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.up.creation import create, install_definitions
 from podium_cluster.up.manifests import Manifest
-from podium_cluster.up.quotas import QuotaUse, quotas_in_use
+from podium_cluster.up.picture import QuotaUse, quotas_in_use
 from tests.podium.run.crowd import until
 from tests.podium_cluster.apiserver.kubectl import Kubectl, comparable, printed
 from tests.podium_cluster.up.up_process import PodiumUp

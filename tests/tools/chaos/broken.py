@@ -30,12 +30,12 @@ from podium.run import pod_status, writer
 from podium.run.claim_writer import ClaimWriter
 from podium.run.pod_status import PodStatuses
 from podium.run.writer import LiveWriter
-from podium.serving.election.election import Election
+from podium.serving.election import Election
 from podium_cluster.controllers import resource_claims
 from podium_plugins.capacity_scheduling import plugin as capacity_scheduling
 from podium_plugins.capacity_scheduling.admission import QuotaAnswer, over_max, over_total
-from podium_plugins.capacity_scheduling.amounts import request_of
 from podium_plugins.capacity_scheduling.ledger import QuotaLedger
+from podium_plugins.capacity_scheduling.quota import request_of
 from podium_plugins.qos_aware import QosAware
 from tools.chaos.devices import DEVICES_COUNTED, NONE_UNUSED, ONE_OWNER
 from tools.chaos.final_checks import NO_POD_LOST
@@ -174,7 +174,7 @@ def _leaves_without_a_word(patch: pytest.MonkeyPatch) -> None:
 
 
 def _binds_half_a_gang(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(GangAttempt, "enough", property(lambda self: bool(self.placed)))
+    patch.setattr("podium.engine.gangs.gang_attempt.has_enough", lambda attempt, _gang: bool(attempt.placed))
 
 
 def _keeps_what_a_gang_held(patch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from podium.client import Access, ApiError, Client, Unreachable
+from podium.client.access import Route
 from tools.chaos.network import Connector, Network
 from tools.kit.virtual_time import VirtualLoop, VirtualProcess, current_process, run_virtually
 
@@ -17,7 +18,7 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 def access() -> Access:
-    return Access("http://api:80", compression=False, connector=Connector)
+    return Access("http://api:80", route=Route(compression=False, connector=Connector))
 
 
 def served(handler: Handler, seed: int = 0) -> Network:

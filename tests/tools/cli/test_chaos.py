@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from podium.serving.election.election import Election
+from podium.serving.election import Election
 from tests.podium.cli.command import podium
 
 

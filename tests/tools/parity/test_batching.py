@@ -13,17 +13,13 @@ import pytest
 from podium.kube import Node, Pod
 from tests.podium.engine.schedulers import World
 from tests.podium.run.crowd import until
-from tests.podium.run.metrics.exposition import Family, families_of
-from tests.podium.run.metrics.test_metrics_against_kube_scheduler import scrape
+from tests.podium.run.exposition import Family, families_of
+from tests.podium.run.test_metrics_against_kube_scheduler import scrape
 from tools.kit.builders import build
 from tools.kit.real_rules import REAL_RULES
 from tools.testbed import ControlPlane
 from tools.testbed.apiclient import Object
 
-pytestmark = pytest.mark.skipif(
-    REAL_RULES.minor > 36,
-    reason="scores of a batch as 1.36 keeps them; 1.37 scores the last node again: KUBERNETES=1.36 make components",
-)
 SEEDS = range(4)
 TRIES = 5
 NO_DEFAULTS = {"PodTopologySpread": {"defaultingType": "List"}}
@@ -106,7 +102,14 @@ def _attempts(family: Family) -> dict[str, float]:
 
 
 def by_podium(nodes: list[Object], pods: list[Object]) -> Outcome:
-    world = World(default=True, args=NO_DEFAULTS, parity=True, nodes=[_decoded(Node, node) for node in nodes])
+    world = World(
+        default=True,
+        args=NO_DEFAULTS,
+        parity=True,
+        nodes=[_decoded(Node, node) for node in nodes],
+        rules=REAL_RULES,
+        gates=REAL_RULES.gates,
+    )
     world.add(*(_decoded(Pod, pod) for pod in pods))
     while world.scheduler.schedule_one() is not None:
         pass

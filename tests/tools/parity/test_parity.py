@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from tools.kit.real_rules import REAL_RULES
 from tools.parity.case import Case, save_case
 from tools.parity.compare import differences
 from tools.parity.gen_cluster import make_cluster
-from tools.parity.gen_groups import GATES
-from tools.parity.groups import GroupComparison
+from tools.parity.gen_groups import group_gates
+from tools.parity.groups import GroupComparison, group_api
 from tools.parity.podium_side import decide
 from tools.parity.real_side import RealSide
 from tools.testbed.build import MINOR
@@ -33,10 +34,10 @@ def test_podium_decides_as_kube_scheduler_does(index: int, empty_control_plane: 
     assert differing == []
 
 
-@pytest.mark.skipif(MINOR != "1.36", reason="groups are compared as 1.36 has them: KUBERNETES=1.36 make components")
+@pytest.mark.skipif(MINOR == "1.35", reason="groups of 1.35 are not scheduled together")
 def test_podium_decides_about_pod_groups_as_kube_scheduler_does(testbed_programs: None) -> None:
-    gates = dict.fromkeys(GATES, True)
-    with ControlPlane(feature_gates=gates, runtime_config={"scheduling.k8s.io/v1alpha2": True}) as plane:
-        comparison = GroupComparison(plane, SEED, verbose=False)
+    gates = dict.fromkeys(group_gates(REAL_RULES), True)
+    with ControlPlane(feature_gates=gates, runtime_config={group_api(REAL_RULES): True}) as plane:
+        comparison = GroupComparison(plane, SEED, verbose=False, rules=REAL_RULES)
         assert comparison.run(iter(range(2 * GROUPS)), GROUPS)
     assert comparison.cases == GROUPS

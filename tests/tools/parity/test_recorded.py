@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tools.parity.case import Case, Decision
-from tools.parity.judge import judge
+from tools.parity.compare import judge
 from tools.parity.recording import read_recording, recording_of, write_recording
 
 SAMPLE = 25

@@ -12,6 +12,7 @@ from tools.cli.bench.growth import growth
 from tools.cli.bench.model import model
 from tools.cli.bench.scheduler_perf import scheduler_perf
 from tools.cli.bench.simulate import simulate
+from tools.cli.bench.whatif import whatif
 
 app = Commands(name="bench")
 
@@ -27,5 +28,5 @@ def bench(context: typer.Context) -> None:
 
 
 app.command("scheduler-perf")(scheduler_perf)
-for command in (growth, cost, e2e, embedded, environment, extender, model, simulate):
+for command in (growth, cost, e2e, embedded, environment, extender, model, simulate, whatif):
     app.command()(command)

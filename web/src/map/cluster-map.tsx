@@ -4,58 +4,64 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Explanation, Snapshot } from "../api";
 import { revision, snapshot } from "../cluster";
-import { amount, percent, share } from "../format";
+import { amount, grouped, percent, share } from "../format";
 import { go, nodeLink } from "../routing";
 import { theme } from "../theme";
 import { colours } from "./colours";
-import { fittingCell, grouped, layout, neighbour, nodeAt, type Order } from "./layout";
-import { type Inks, paint, type View } from "./painting";
+import { fittingCell, grouped as inGroups, layout, neighbour, nodeAt, type Order } from "./layout";
+import { type Bar, type Inks, paint, type View } from "./painting";
 
 export const ZONE = "topology.kubernetes.io/zone";
 const LARGEST = 220;
+/** The largest card while nothing is zoomed; the height of a small map, and what stands around a large one. */
+const CARD = 160;
+const SMALL = 320;
+const AROUND = 300;
 
-/** What is drawn of each node: a share of a resource, of its pods, or something measured. */
-export function barOf(known: Snapshot, name: string): Float32Array {
-  const values = new Float32Array(known.names.length);
-  if (name === "pods") {
-    known.pods.forEach((pods, place) => {
-      values[place] = share(pods, known.allowedPods[place] ?? 0);
-    });
-    return values;
-  }
+/** A resource, pods or a measured series as what is drawn of each node; undefined: there is none of that name. */
+export function barOf(known: Snapshot, name: string): Bar | undefined {
   const measured = known.measured.find((each) => `measured:${each.query}` === name);
   if (measured) {
     const most = Math.max(1e-9, ...measured.values.map((value) => value ?? 0));
-    measured.values.forEach((value, place) => {
-      values[place] = value === null ? Number.NaN : value / most;
-    });
-    return values;
+    return {
+      values: Float32Array.from(measured.values, (value) => (value === null ? Number.NaN : value / most)),
+      text: (place) => brief(measured.values[place] ?? null),
+    };
   }
   const resource = known.resources.find((each) => each.name === name);
-  resource?.allocatable.forEach((allocatable, place) => {
-    values[place] = allocatable > 0 ? share(resource.requested[place] ?? 0, allocatable) : Number.NaN;
-  });
-  return values;
+  const [parts, wholes] =
+    name === "pods" ? [known.pods, known.allowedPods] : [resource?.requested ?? [], resource?.allocatable];
+  if (!wholes) return undefined;
+  const values = Float32Array.from(wholes, (whole, place) => (whole > 0 ? (parts[place] ?? 0) / whole : Number.NaN));
+  return { values, text: (place) => ((wholes[place] ?? 0) > 0 ? percent(values[place] ?? 0) : "none") };
 }
 
-/** How much each node likes a pod, between 0 and 1; NaN where it refuses. */
-export function scoresOf(known: Snapshot, explanation: Explanation): Float32Array {
-  const values = new Float32Array(known.names.length).fill(Number.NaN);
-  const totals = new Map(explanation.nodes.map((node) => [node.name, node.feasible ? (node.total ?? 0) : Number.NaN]));
-  const numbers = [...totals.values()].filter((total) => !Number.isNaN(total));
+/** A measured value; what it counts is up to its query. */
+export function brief(value: number | null): string {
+  return value === null ? "–" : grouped(Number(value.toPrecision(3)));
+}
+
+/** How much each node likes a pod; NaN and the plugin where it refuses. */
+function scoresOf(known: Snapshot, explanation: Explanation): Bar {
+  const answers = new Map(explanation.nodes.map((node) => [node.name, node]));
+  const totals = known.names.map((name) => {
+    const answer = answers.get(name);
+    return answer?.feasible ? (answer.total ?? 0) : Number.NaN;
+  });
+  const numbers = totals.filter((total) => !Number.isNaN(total));
   const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
-  known.names.forEach((name, place) => {
-    const total = totals.get(name) ?? Number.NaN;
-    values[place] = Number.isNaN(total)
-      ? Number.NaN
-      : most > least
-        ? 0.15 + (0.85 * (total - least)) / (most - least)
-        : 1;
-  });
-  return values;
+  return {
+    values: Float32Array.from(totals, (total) =>
+      most > least ? 0.15 + (0.85 * (total - least)) / (most - least) : total / total,
+    ),
+    text: (place) => {
+      const answer = answers.get(known.names[place] ?? "");
+      return answer?.feasible ? `score ${answer.total ?? "–"}` : (answer?.plugin ?? "");
+    },
+  };
 }
 
-export interface MapProps {
+interface MapProps {
   small?: boolean;
   group?: string;
   order?: Order;
@@ -76,54 +82,57 @@ export function ClusterMap(props: MapProps) {
   const bars = props.bars ?? ["cpu", "memory", "pods"];
   const order = props.order ?? "name";
   const group = props.group ?? "";
-  const groups = useMemo(() => (known ? grouped(known, group, order) : []), [known, group, order]);
+  const groups = useMemo(() => (known ? inGroups(known, group, order) : []), [known, group, order]);
   const plan = useRef(layout([], 0, 100, 10));
-  const size = useSignal({ width: 0, height: 0 });
+  const width = useSignal(0);
 
   useEffect(() => {
     const box = canvas.current?.parentElement;
     if (!box) return undefined;
-    const measure = () => {
-      size.value = { width: box.clientWidth, height: box.clientHeight };
-    };
-    const observer = new ResizeObserver(measure);
+    const observer = new ResizeObserver(() => {
+      width.value = box.clientWidth;
+    });
     observer.observe(box);
-    measure();
     return () => observer.disconnect();
   }, []);
 
   // Everything anew where the nodes, their order or the room for them changed.
   useEffect(() => {
-    const { width, height } = size.value;
-    if (!known || !width || !canvas.current) return;
+    const box = canvas.current;
+    if (!known || !width.value || !box) return;
     const ratio = Math.min(devicePixelRatio || 1, 2);
-    base.current = Math.min(fittingCell(groups, width, height), props.small ? 40 : 140);
-    plan.current = layout(groups, known.names.length, width, base.current);
-    view.current = { cell: base.current, left: 0, top: 0, width, height, ratio };
-    canvas.current.width = Math.round(width * ratio);
-    canvas.current.height = Math.round(height * ratio);
+    const most = props.small ? SMALL : Math.max(SMALL, innerHeight - AROUND);
+    base.current = fittingCell(groups, width.value, most, props.small ? 40 : CARD);
+    plan.current = layout(groups, known.names.length, width.value, base.current);
+    const height = Math.min(most, Math.ceil(plan.current.height * base.current));
+    view.current = { cell: base.current, left: 0, top: 0, width: width.value, height, ratio };
+    box.style.height = `${height}px`;
+    box.width = Math.round(width.value * ratio);
+    box.height = Math.round(height * ratio);
     dirty.current();
-  }, [groups, size.value]);
+  }, [groups, width.value]);
 
   useEffect(() => {
     const context = canvas.current?.getContext("2d", { alpha: false });
-    if (!context || !known) return undefined;
+    if (!context || !known || !width.value) return undefined;
     const palette = colours(theme.value === "dark");
     const inks = inksOf();
-    const values = props.explanation ? [scoresOf(known, props.explanation)] : bars.map((bar) => barOf(known, bar));
+    const drawn = props.explanation
+      ? [scoresOf(known, props.explanation)]
+      : bars.flatMap((bar) => barOf(known, bar) ?? []);
     const selected = new Set(known.names.flatMap((name, place) => (props.selected?.has(name) ? [place] : [])));
     let frame = 0;
     dirty.current = () => {
       if (frame) return;
       frame = requestAnimationFrame(() => {
         frame = 0;
-        const shown = { known, plan: plan.current, bars: values, focus: focus.peek(), selected };
+        const shown = { known, plan: plan.current, bars: drawn, focus: focus.peek(), selected };
         paint(context, view.current, shown, palette, inks);
       });
     };
     dirty.current();
     return () => cancelAnimationFrame(frame);
-  }, [known, revision.value, theme.value, bars.join(), props.explanation, groups, size.value, props.selected]);
+  }, [known, revision.value, theme.value, bars.join(), props.explanation, groups, width.value, props.selected]);
 
   useEffect(() => {
     dirty.current();
@@ -141,7 +150,7 @@ export function ClusterMap(props: MapProps) {
   };
   const bound = () => {
     const now = view.current;
-    const wide = plan.current.columns * now.cell;
+    const wide = Math.max(...plan.current.groups.map((each) => each.left + each.columns)) * now.cell;
     const high = plan.current.height * now.cell;
     now.left = Math.max(0, Math.min(now.left, Math.max(0, wide - now.width)));
     now.top = Math.max(0, Math.min(now.top, Math.max(0, high - now.height)));
@@ -244,13 +253,7 @@ export function ClusterMap(props: MapProps) {
         }}
       />
       {known && place >= 0 && known.names[place] !== undefined && (
-        <Tooltip
-          known={known}
-          place={place}
-          at={pointed.value}
-          width={size.value.width}
-          explanation={props.explanation}
-        />
+        <Tooltip known={known} place={place} at={pointed.value} width={width.value} explanation={props.explanation} />
       )}
     </div>
   );
@@ -321,7 +324,7 @@ function Tooltip(props: {
       {known.measured.map((each) => (
         <div key={each.query} class="tooltip-row">
           <span>measured {each.query}</span>
-          <span>{each.values[place] ?? "–"}</span>
+          <span>{brief(each.values[place] ?? null)}</span>
         </div>
       ))}
     </div>

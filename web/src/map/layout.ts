@@ -1,4 +1,4 @@
-// Says where on the map each node stands: groups one below the other, their nodes in rows of equal cells.
+// Says where on the map each node stands: groups beside and below each other, their nodes in rows of equal cells.
 
 import type { NodeLabelColumn, Snapshot } from "../api";
 
@@ -8,12 +8,15 @@ export interface Group {
   title: string;
   /** Places of its nodes in the snapshot. */
   nodes: number[];
-  /** Where its first row of cells begins, in cells. */
+  /** Where its first cell is, in cells, and how many there are in a row. */
+  left: number;
   top: number;
+  columns: number;
   rows: number;
 }
 
 export interface Layout {
+  /** The width of everything, in cells. */
   columns: number;
   /** The height of everything, in cells. */
   height: number;
@@ -24,7 +27,7 @@ export interface Layout {
 }
 
 /** The height of a group's title, in cells, given how large a cell is drawn. */
-export const TITLE = 18;
+const TITLE = 18;
 
 export function use(known: Snapshot, place: number, resource = 0): number {
   const column = known.resources[resource];
@@ -33,7 +36,7 @@ export function use(known: Snapshot, place: number, resource = 0): number {
 }
 
 /** The nodes by the value of a label, in the order that is asked for. */
-export function grouped(known: Snapshot, key: string, order: Order): { title: string; nodes: number[] }[] {
+export function grouped(known: Snapshot, key: string, order: Order): Nodes[] {
   const label: NodeLabelColumn | undefined = known.labels.find((each) => each.key === key);
   const found = new Map<number, number[]>();
   known.names.forEach((_, place) => {
@@ -61,42 +64,49 @@ export function grouped(known: Snapshot, key: string, order: Order): { title: st
     .sort((a, b) => natural.compare(a.title, b.title));
 }
 
-/** Cells of this size for groups of nodes, as many to a row as the width has room for. */
-export function layout(
-  groups: { title: string; nodes: number[] }[],
-  total: number,
-  width: number,
-  cell: number,
-): Layout {
+type Nodes = { title: string; nodes: number[] };
+
+/** Space below a group, and between two side by side, in pixels. */
+const GAP = 6;
+
+/** Groups from left to right as far as there is room, then below; each with as many cells to a row as the width has. */
+function shelves(groups: Nodes[], width: number, cell: number): { placed: Group[]; columns: number; height: number } {
   const columns = Math.max(1, Math.floor(width / cell));
-  const x = new Float32Array(total);
-  const y = new Float32Array(total);
+  const title = groups.some((group) => group.title) ? TITLE / cell : 0;
   const placed: Group[] = [];
-  let top = 0;
-  for (const group of groups) {
-    const title = group.title ? TITLE / cell : 0;
-    top += title;
-    group.nodes.forEach((place, number) => {
-      x[place] = number % columns;
-      y[place] = top + Math.floor(number / columns);
-    });
-    const rows = Math.ceil(group.nodes.length / columns);
-    placed.push({ ...group, top, rows });
-    top += rows + 6 / cell;
+  let [left, top, bottom] = [0, 0, 0];
+  for (const { title: name, nodes } of groups) {
+    const wide = Math.min(columns, nodes.length);
+    if (left > 0 && left + wide > width / cell) [left, top] = [0, bottom];
+    const rows = Math.ceil(nodes.length / columns);
+    placed.push({ title: name, nodes, left, top: top + title, columns: wide, rows });
+    bottom = Math.max(bottom, top + title + rows + GAP / cell);
+    left += wide + (2 * GAP) / cell;
   }
-  return { columns, height: top, groups: placed, x, y };
+  return { placed, columns, height: bottom };
 }
 
-/** The largest cell with which everything fits into a box. */
-export function fittingCell(groups: { title: string; nodes: number[] }[], width: number, height: number): number {
+/** Cells of this size for groups of nodes. */
+export function layout(groups: Nodes[], total: number, width: number, cell: number): Layout {
+  const x = new Float32Array(total);
+  const y = new Float32Array(total);
+  const { placed, columns, height } = shelves(groups, width, cell);
+  for (const group of placed) {
+    group.nodes.forEach((place, number) => {
+      x[place] = group.left + (number % group.columns);
+      y[place] = group.top + Math.floor(number / group.columns);
+    });
+  }
+  return { columns, height, groups: placed, x, y };
+}
+
+/** The largest cell, up to a limit, with which everything fits into a box. */
+export function fittingCell(groups: Nodes[], width: number, height: number, largest: number): number {
   let small = 3;
-  let large = 160;
+  let large = largest + 1;
   while (large - small > 0.5) {
     const cell = (small + large) / 2;
-    const columns = Math.max(1, Math.floor(width / cell));
-    const rows = groups.reduce((sum, group) => sum + Math.ceil(group.nodes.length / columns), 0);
-    const titles = groups.filter((group) => group.title).length * TITLE + groups.length * 6;
-    if (rows * cell + titles <= height) small = cell;
+    if (shelves(groups, width, cell).height * cell <= height) small = cell;
     else large = cell;
   }
   return Math.floor(small);
@@ -105,9 +115,9 @@ export function fittingCell(groups: { title: string; nodes: number[] }[], width:
 /** The node whose cell is at a point, in cells; -1 where there is none. */
 export function nodeAt(plan: Layout, column: number, row: number): number {
   for (const group of plan.groups) {
-    if (row < group.top || row >= group.top + group.rows) continue;
-    const number = Math.floor(row - group.top) * plan.columns + Math.floor(column);
-    return column >= 0 && column < plan.columns ? (group.nodes[number] ?? -1) : -1;
+    const [across, down] = [column - group.left, row - group.top];
+    if (across < 0 || across >= group.columns || down < 0 || down >= group.rows) continue;
+    return group.nodes[Math.floor(down) * group.columns + Math.floor(across)] ?? -1;
   }
   return -1;
 }

@@ -10,6 +10,9 @@ const TAINTED = 4;
 /** From this size of a cell on, nodes are drawn with bars; from the next on, with names. */
 const BARS = 16;
 const NAMES = 64;
+/** From this width of a bar on, a number stands above it, in a line of this height. */
+const TEXT = 28;
+const LINE = 14;
 
 export interface View {
   /** Pixels to a cell. */
@@ -23,11 +26,18 @@ export interface View {
   ratio: number;
 }
 
+/** What is drawn of each node. */
+export interface Bar {
+  /** Between 0 and 1; NaN: refused or unknown. */
+  values: Float32Array;
+  /** What a card says of it. */
+  text(place: number): string;
+}
+
 export interface Shown {
   known: Snapshot;
   plan: Layout;
-  /** Values between 0 and 1 for each node, one list for each bar; NaN: refused or unknown. */
-  bars: Float32Array[];
+  bars: Bar[];
   focus: number;
   selected: Set<number>;
 }
@@ -77,7 +87,7 @@ function paintPixels(context: CanvasRenderingContext2D, view: View, shown: Shown
     const hatched = (known.flags[place] ?? 0) & (CORDONED | NOT_READY);
     const last = Math.min(height, y0 + size);
     for (let bar = 0; bar < bars.length; bar += 1) {
-      const value = bars[bar]?.[place] ?? Number.NaN;
+      const value = bars[bar]?.values[place] ?? Number.NaN;
       const colour = Number.isNaN(value) ? colours.refused : (colours.scale[step(value)] ?? 0);
       const from = Math.max(0, x0 + bar * wide);
       const to = Math.min(width, bar === bars.length - 1 ? x0 + size : x0 + (bar + 1) * wide);
@@ -105,17 +115,19 @@ function paintCards(context: CanvasRenderingContext2D, view: View, shown: Shown,
     context.fillRect(x, y, size, size);
     const room = size - head - 4;
     const wide = (size - 4) / bars.length;
-    bars.forEach((values, bar) => {
+    bars.forEach(({ values, text }, bar) => {
       const value = values[place] ?? Number.NaN;
       const left = x + 2 + bar * wide;
-      if (Number.isNaN(value)) {
-        context.fillStyle = inks.line;
-        context.fillRect(left, y + head + 2, wide - 1, room);
-        return;
+      const refused = Number.isNaN(value);
+      const most = wide >= TEXT ? room - LINE : room;
+      const high = refused ? most : Math.max(1, Math.min(1, value) * most);
+      const from = y + head + 2 + room - high;
+      context.fillStyle = refused ? inks.line : (colours.css[step(0.25 + 0.75 * value)] ?? "");
+      context.fillRect(left, from, wide - 1, high);
+      if (wide >= TEXT) {
+        context.fillStyle = inks.soft;
+        context.fillText(fitting(context, text(place), wide - 4), left + 2, from - LINE / 2);
       }
-      const high = Math.max(1, Math.min(1, value) * room);
-      context.fillStyle = colours.css[step(0.25 + 0.75 * value)] ?? "";
-      context.fillRect(left, y + head + 2 + room - high, wide - 1, high);
     });
     if (named) {
       context.fillStyle = inks.ink;
@@ -178,7 +190,9 @@ function paintTitles(context: CanvasRenderingContext2D, view: View, shown: Shown
     if (!group.title) continue;
     const y = group.top * view.cell - view.top - 9;
     if (y < -10 || y > view.height + 10) continue;
-    context.fillText(`${group.title}  ${group.nodes.length}`, 2 - Math.min(0, view.left), y);
+    const x = group.left * view.cell - view.left;
+    const room = group.columns * view.cell;
+    context.fillText(fitting(context, `${group.title}  ${group.nodes.length}`, room), Math.max(2, x), y);
   }
 }
 

@@ -1,151 +1,141 @@
 // The configuration in force: profiles, plugins with the time they take, gates, and sources of measured load.
 
-import type { ConfigurationAnswer, PluginTime } from "../api";
+import type { ConfigurationAnswer } from "../api";
 import { useAnswer } from "../asking";
-import { command } from "../commands";
+import { configurationCommand } from "../commands";
 import { duration, grouped, span } from "../format";
-import { Head, Loading, Panel, Wrong } from "../parts/small";
-
-interface Profile {
-  schedulerName?: string;
-  plugins?: Record<string, { enabled?: { name: string; weight?: number }[] }>;
-}
+import { Head, Panel, Waiting } from "../parts/small";
+import { Table } from "../parts/table";
 
 export function Configuration() {
-  const { value, error } = useAnswer<ConfigurationAnswer>(() => "configuration", 5).value;
-  const profiles = (value?.configuration.profiles ?? []) as Profile[];
-  const failures = Object.entries(value?.failures ?? {});
+  const answer = useAnswer<ConfigurationAnswer>(() => "configuration", 5).value;
   return (
     <>
-      <Head title="Configuration" command={command("plugins")} json="configuration" />
-      <Wrong error={error} />
-      {!value && !error && <Loading />}
-      {profiles.map((profile) => (
-        <Panel key={profile.schedulerName ?? ""} title={`Profile ${profile.schedulerName}`}>
-          <dl class="points">
-            {Object.entries(profile.plugins ?? {})
-              .filter(([, point]) => point.enabled?.length)
-              .map(([point, { enabled }]) => (
-                <div key={point}>
-                  <dt>{point}</dt>
-                  <dd>
-                    {enabled?.map((plugin) => (
-                      <span key={plugin.name} class="chip plain">
-                        {plugin.name}
-                        {plugin.weight ? <b> ×{plugin.weight}</b> : null}
-                      </span>
-                    ))}
-                  </dd>
-                </div>
-              ))}
-          </dl>
-        </Panel>
-      ))}
-      {value && (
-        <>
-          {failures.length > 0 && (
-            <Panel title="Plugins that failed">
-              <ul class="plain">
-                {failures.map(([where, number]) => (
-                  <li key={where} class="bad-text">
-                    {where}: {grouped(number)}
-                  </li>
-                ))}
-              </ul>
-            </Panel>
-          )}
-          <Panel title="Time that plugins take">
-            {value.times.length ? (
-              <Times times={value.times} />
-            ) : (
-              <p class="soft">Nothing is timed here yet: one attempt in ten is.</p>
-            )}
-          </Panel>
-          <Panel title="Measured load">
-            {value.telemetry.length ? (
-              <table class="table">
-                <thead>
-                  <tr>
-                    <th>Series</th>
-                    <th>Source</th>
-                    <th class="number">Nodes</th>
-                    <th class="number">Oldest</th>
-                    <th>Problem</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {value.telemetry.map((each) => (
-                    <tr key={each.query + each.address}>
-                      <td>
-                        <code>{each.query}</code>
-                      </td>
-                      <td>
-                        {each.source} <span class="soft">{each.address}</span>
-                      </td>
-                      <td class="number">{each.nodes}</td>
-                      <td class="number">{each.oldestSeconds === null ? "–" : span(each.oldestSeconds)}</td>
-                      <td class={each.problem ? "bad-text" : ""}>{each.problem ?? "none"}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            ) : (
-              <p class="soft">No plugin of the configuration follows measured load.</p>
-            )}
-          </Panel>
-          <Panel title="Feature gates">
-            <p>
-              {value.featureGates.length
-                ? value.featureGates.map((gate) => (
-                    <span class="chip plain" key={gate}>
-                      {gate}
-                    </span>
-                  ))
-                : "None is on."}
-            </p>
-          </Panel>
-          <Panel title="As a KubeSchedulerConfiguration">
-            <details>
-              <summary>All of it, without secrets</summary>
-              <pre class="json" tabIndex={0}>
-                {JSON.stringify(value.configuration, null, 2)}
-              </pre>
-            </details>
-          </Panel>
-        </>
-      )}
+      <Head title="Configuration" command={configurationCommand()} json="configuration" />
+      <Waiting answer={answer} />
+      {answer.value && <Shown value={answer.value} />}
     </>
   );
 }
 
-function Times({ times }: { times: PluginTime[] }) {
-  const slowest = [...times].sort((a, b) => b.meanSeconds * b.calls - a.meanSeconds * a.calls);
+function Shown({ value }: { value: ConfigurationAnswer }) {
+  const failures = Object.entries(value.failures);
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Time that plugins take">
-      <table class="table">
-        <thead>
-          <tr>
-            <th>Plugin</th>
-            <th>Step</th>
-            <th class="number">Calls timed</th>
-            <th class="number">Mean</th>
-            <th class="number">p50 at most</th>
-            <th class="number">p99 at most</th>
-          </tr>
-        </thead>
-        <tbody>
-          {slowest.map((each) => (
-            <tr key={each.plugin + each.step}>
-              <td>{each.plugin}</td>
-              <td>{each.step}</td>
-              <td class="number">{grouped(each.calls)}</td>
-              <td class="number">{duration(each.meanSeconds)}</td>
-              <td class="number">{duration(each.p50Seconds)}</td>
-              <td class="number">{duration(each.p99Seconds)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <>
+      {failures.length > 0 && (
+        <Panel title="Plugins that failed">
+          <ul class="plain">
+            {failures.map(([where, number]) => (
+              <li key={where} class="bad-text">
+                {where}: {grouped(number)} times
+              </li>
+            ))}
+          </ul>
+        </Panel>
+      )}
+      {value.profiles.map((profile) => (
+        <Panel key={profile.name} title={`Profile ${profile.name}: plugins in running order`}>
+          <dl class="points">
+            {profile.points.map(({ point, plugins }) => (
+              <div key={point}>
+                <dt>{point}</dt>
+                <dd>
+                  {plugins.map((plugin) => (
+                    <span key={plugin.name} class="chip plain">
+                      {plugin.name}
+                      {plugin.weight !== null && <b title={`weight ${plugin.weight}`}> ×{plugin.weight}</b>}
+                    </span>
+                  ))}
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </Panel>
+      ))}
+      <Panel title="Time that plugins take">
+        {value.times.length ? (
+          <Table
+            label="Time that plugins take"
+            rows={[...value.times].sort((a, b) => b.meanSeconds * b.calls - a.meanSeconds * a.calls)}
+            keyOf={(each) => each.plugin + each.step}
+            columns={[
+              { title: "Plugin", cell: (each) => each.plugin, by: (each) => each.plugin },
+              { title: "Extension point", cell: (each) => each.step },
+              { title: "Calls timed", number: true, cell: (each) => grouped(each.calls), by: (each) => each.calls },
+              {
+                title: "Mean",
+                number: true,
+                cell: (each) => duration(each.meanSeconds),
+                by: (each) => each.meanSeconds,
+              },
+              { title: "Half within", number: true, cell: (each) => duration(each.p50Seconds) },
+              {
+                title: "99 % within",
+                number: true,
+                cell: (each) => duration(each.p99Seconds),
+                by: (each) => each.p99Seconds ?? Number.POSITIVE_INFINITY,
+              },
+            ]}
+          />
+        ) : (
+          <p class="soft">No plugin is timed yet. The scheduler times one attempt in ten.</p>
+        )}
+      </Panel>
+      <Panel title="Measured load">
+        {value.telemetry.length ? (
+          <Table
+            label="Sources of measured load"
+            rows={value.telemetry}
+            keyOf={(each) => each.query + each.address}
+            columns={[
+              { title: "Series", cell: (each) => <code>{each.query}</code> },
+              {
+                title: "Source",
+                cell: (each) => (
+                  <>
+                    {each.source} <span class="soft">{each.address}</span>
+                  </>
+                ),
+              },
+              { title: "Nodes", number: true, cell: (each) => grouped(each.nodes) },
+              {
+                title: "Oldest",
+                number: true,
+                cell: (each) => (each.oldestSeconds === null ? "–" : span(each.oldestSeconds)),
+              },
+              {
+                title: "Problem",
+                cell: (each) => <span class={each.problem ? "bad-text" : ""}>{each.problem ?? "none"}</span>,
+              },
+            ]}
+          />
+        ) : (
+          <p class="soft">
+            No plugin of these profiles reads measured load. TargetLoadPacking and MeasuredLoad do, for example.
+          </p>
+        )}
+      </Panel>
+      <Panel title="Feature gates">
+        {value.featureGates.length ? (
+          <p>
+            {value.featureGates.map((gate) => (
+              <span class="chip plain" key={gate}>
+                {gate}
+              </span>
+            ))}
+          </p>
+        ) : (
+          <p class="soft">All are at their defaults.</p>
+        )}
+      </Panel>
+      <Panel title="As a KubeSchedulerConfiguration">
+        <details>
+          <summary>The whole configuration, without secrets</summary>
+          <pre class="json" tabIndex={0}>
+            {JSON.stringify(value.configuration, null, 2)}
+          </pre>
+        </details>
+      </Panel>
+    </>
   );
 }

@@ -3,16 +3,17 @@
 import type { GangRow, GroupsAnswer, QuotaRow } from "../api";
 import { useAnswer } from "../asking";
 import { queueCommand } from "../commands";
-import { Empty, Head, Loading, Panel, PodName, Wrong } from "../parts/small";
-import { quantity } from "../quantities";
+import { quantity } from "../format";
+import { Empty, Head, Panel, PodName, Reason, Waiting } from "../parts/small";
+import { groups } from "./queue";
 
 export function Groups() {
-  const { value, error } = useAnswer<GroupsAnswer>(() => "groups", 2).value;
+  const answer = useAnswer<GroupsAnswer>(() => "groups", 2).value;
+  const { value } = answer;
   return (
     <>
       <Head title="Gangs and quotas" command={queueCommand()} json="groups" />
-      <Wrong error={error} />
-      {!value && !error && <Loading />}
+      <Waiting answer={answer} />
       {value && (
         <>
           <Panel title="Gangs">
@@ -67,10 +68,17 @@ function Gang({ gang }: { gang: GangRow }) {
           />
         ))}
       </div>
-      {gang.waiting.map((row) => (
-        <p key={row.pod} class="gang-member">
-          <PodName name={row.pod} /> <span class="soft">{row.reason || "not tried yet"}</span>
-        </p>
+      {groups(gang.waiting, "reason").map(([reason, rows]) => (
+        <div key={reason} class="gang-reason">
+          <p class="reason-pods">
+            {rows.map((row) => (
+              <PodName key={row.pod} name={row.pod} />
+            ))}
+          </p>
+          <p>
+            <Reason text={reason} />
+          </p>
+        </div>
       ))}
     </div>
   );
@@ -88,14 +96,14 @@ function Quota({ quota }: { quota: QuotaRow }) {
         const whole = Math.max(quantity(most), quantity(least), quantity(used), 1e-9);
         const borrowed = quantity(used) > quantity(least);
         return (
-          <div key={name} class="bar-row">
+          <div key={name} class="bar-row quota">
             <span class="bar-name">{name}</span>
             <span class="bar">
               <span class="bar-part" style={{ width: `${(100 * quantity(used)) / whole}%` }} />
               <span
                 class="bar-mark"
-                style={{ left: `${(100 * quantity(least)) / whole}%` }}
-                title={`min ${least ?? 0}`}
+                style={{ left: `calc(${(100 * quantity(least)) / whole}% - 2px)` }}
+                title={`guaranteed: ${least ?? 0}`}
               />
             </span>
             <span class="bar-value">

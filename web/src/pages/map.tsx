@@ -4,11 +4,12 @@ import { useSignal } from "@preact/signals";
 import type { ExplainAnswer, Snapshot } from "../api";
 import { useAnswer } from "../asking";
 import { revision, snapshot } from "../cluster";
-import { command } from "../commands";
-import { amount, counted, percent, share, shortKey } from "../format";
-import { ClusterMap, ZONE } from "../map/cluster-map";
+import { command, nodeCommand } from "../commands";
+import { amount, amountInWords, counted, shortKey } from "../format";
+import { barOf, ClusterMap, ZONE } from "../map/cluster-map";
 import { grouped, type Order } from "../map/layout";
-import { Head, Loading, NodeName, PodName, Wrong } from "../parts/small";
+import { Head, Loading, NodeName, PodName } from "../parts/small";
+import { type Column, Table } from "../parts/table";
 import { ask, go, link, route } from "../routing";
 import { Marks } from "./overview";
 
@@ -26,7 +27,6 @@ export function MapPage() {
   const hasZones = known?.labels.some((label) => label.key === ZONE);
   const group = query.get("group") ?? (hasZones ? ZONE : "");
   const order = (query.get("sort") ?? "name") as Order;
-  const bars = (query.get("bars") ?? DEFAULT_BARS).split(",").filter(Boolean);
   const asTable = query.get("as") === "table";
   const select = (names: string[]) => {
     const next = new Set(chosen.value);
@@ -40,17 +40,13 @@ export function MapPage() {
   const names = [
     ...known.resources.map((resource) => resource.name),
     "pods",
-    ...known.measured.map((each) => `measured:${each.query}`),
+    ...known.measured.map((each) => MEASURED + each.query),
   ];
+  const bars = (query.get("bars") ?? DEFAULT_BARS).split(",").filter((name) => names.includes(name));
   return (
     <>
-      <Head title="Cluster map" command={pod ? command("explain", pod) : command("whatif", "--each")} json="snapshot">
-        <button
-          type="button"
-          class="button quiet"
-          onClick={() => ask({ as: asTable ? "" : "table" })}
-          aria-pressed={asTable}
-        >
+      <Head title="Cluster map" command={pod ? command("explain", pod) : nodeCommand()} json="snapshot">
+        <button type="button" class="button quiet" onClick={() => ask({ as: asTable ? "" : "table" })}>
           {asTable ? "Map" : "Table"}
         </button>
       </Head>
@@ -74,23 +70,25 @@ export function MapPage() {
             <option value="free">most free</option>
           </select>
         </label>
-        <fieldset class="chips">
-          <legend class="hidden">Bars</legend>
-          {names.map((name) => (
-            <button
-              type="button"
-              key={name}
-              class="chip"
-              aria-pressed={bars.includes(name)}
-              onClick={() => {
-                const next = bars.includes(name) ? bars.filter((each) => each !== name) : [...bars, name];
-                ask({ bars: next.length ? next.join() : name });
-              }}
-            >
-              {name.startsWith("measured:") ? `measured ${name.slice(9)}` : name}
-            </button>
-          ))}
-        </fieldset>
+        {!pod && (
+          <fieldset class="chips">
+            <legend class="hidden">Bars</legend>
+            {names.map((name) => (
+              <button
+                type="button"
+                key={name}
+                class="chip"
+                aria-pressed={bars.includes(name)}
+                onClick={() => {
+                  const next = bars.includes(name) ? bars.filter((each) => each !== name) : [...bars, name];
+                  ask({ bars: next.length ? next.join() : name });
+                }}
+              >
+                {barWords(name)}
+              </button>
+            ))}
+          </fieldset>
+        )}
         <form
           class="field"
           onSubmit={(event) => {
@@ -108,7 +106,6 @@ export function MapPage() {
           {explained.value.error || (explained.value.value ? takers(explained.value.value) : "is being judged…")}
         </p>
       )}
-      <Wrong error={explained.value.error} />
       {chosen.value.size > 0 && (
         <div class="selection" role="status">
           <b>{counted(chosen.value.size, "node")}</b> selected
@@ -132,7 +129,7 @@ export function MapPage() {
         </div>
       )}
       {asTable ? (
-        <NodeTable known={known} group={group} order={order} />
+        <NodeTable known={known} group={group} order={order} bars={bars} />
       ) : (
         <div class="map-box">
           <ClusterMap
@@ -157,11 +154,26 @@ function takers(answer: ExplainAnswer): string {
 }
 
 function Legend({ bars, scored }: { bars: string[]; scored: boolean }) {
+  const requested = bars.filter((bar) => !bar.startsWith(MEASURED)).map(shortKey);
+  const measured = bars.filter((bar) => bar.startsWith(MEASURED)).map(barWords);
   return (
     <div class="legend">
-      <span>{scored ? "score" : `requested, left to right: ${bars.join(", ")}`}</span>
-      <span class="ramp" aria-hidden="true" />
-      <span>little – much</span>
+      {scored ? (
+        <>
+          <span>how the nodes rate it</span>
+          <Ramp />
+          <span class="legend-mark refused">a plugin refuses</span>
+        </>
+      ) : (
+        <>
+          <span>
+            {requested.length > 0 && `requested: ${requested.join(", ")}`}
+            {requested.length > 0 && measured.length > 0 && "; "}
+            {measured.length > 0 && `${measured.join(", ")}, beside the highest of all nodes`}
+          </span>
+          <Ramp />
+        </>
+      )}
       <span class="legend-mark cordoned">cordoned</span>
       <span class="legend-mark not-ready">not ready</span>
       <span class="legend-mark tainted">tainted</span>
@@ -170,78 +182,65 @@ function Legend({ bars, scored }: { bars: string[]; scored: boolean }) {
   );
 }
 
-const ROW = 33;
-
-/** The same as a table, of which only the rows in sight are in the document. */
-function NodeTable({ known, group, order }: { known: Snapshot; group: string; order: Order }) {
-  void revision.value;
-  const top = useSignal(0);
-  const places = grouped(known, group, order).flatMap((each) =>
-    each.nodes.map((node) => ({ node, title: each.title })),
-  );
-  const first = Math.max(0, Math.floor(top.value / ROW) - 10);
-  const shown = places.slice(first, first + 60);
-  const resources = known.resources.filter((each) => each.name !== "ephemeral-storage");
+function Ramp() {
   return (
-    <div
-      class="scroll virtual tall"
-      tabIndex={0}
-      role="region"
-      aria-label="Nodes"
-      onScroll={(event) => {
-        top.value = event.currentTarget.scrollTop;
-      }}
-    >
-      <table class="table" aria-rowcount={places.length + 1}>
-        <thead>
-          <tr>
-            <th>Node</th>
-            <th>{shortKey(group) || "Group"}</th>
-            {resources.map((resource) => (
-              <th key={resource.name} class="number">
-                {resource.name}
-              </th>
-            ))}
-            <th class="number">Pods</th>
-            <th>State</th>
-          </tr>
-        </thead>
-        <tbody>
-          {first > 0 && <Gap rows={first} columns={resources.length + 4} />}
-          {shown.map(({ node, title }, number) => (
-            <tr key={known.names[node]} aria-rowindex={first + number + 2}>
-              <td>
-                <NodeName name={known.names[node] ?? ""} />
-              </td>
-              <td>{title}</td>
-              {resources.map((resource) => {
-                const [part, whole] = [resource.requested[node] ?? 0, resource.allocatable[node] ?? 0];
-                return (
-                  <td key={resource.name} class="number">
-                    {whole > 0
-                      ? `${amount(resource.name, part)} of ${amount(resource.name, whole)}, ${percent(share(part, whole))}`
-                      : ""}
-                  </td>
-                );
-              })}
-              <td class="number">{known.pods[node]}</td>
-              <td>
-                <Marks flags={known.flags[node] ?? 0} />
-              </td>
-            </tr>
-          ))}
-          <Gap rows={places.length - first - shown.length} columns={resources.length + 4} />
-        </tbody>
-      </table>
-    </div>
+    <span class="legend-ramp">
+      little <span class="ramp" aria-hidden="true" /> much
+    </span>
   );
 }
 
-function Gap({ rows, columns }: { rows: number; columns: number }) {
-  if (rows <= 0) return null;
+const MEASURED = "measured:";
+
+function barWords(name: string): string {
+  return name.startsWith(MEASURED) ? `measured ${name.slice(MEASURED.length)}` : name;
+}
+
+/** The same as a table. */
+function NodeTable({ known, group, order, bars }: { known: Snapshot; group: string; order: Order; bars: string[] }) {
+  void revision.value;
+  const rows = grouped(known, group, order).flatMap((each) => each.nodes.map((node) => ({ node, title: each.title })));
+  const columns = bars.flatMap((name): Column<(typeof rows)[number]>[] => {
+    const bar = barOf(known, name);
+    const resource = known.resources.find((each) => each.name === name);
+    if (!bar) return [];
+    return [
+      {
+        title: barWords(name),
+        number: true,
+        by: ({ node }) => bar.values[node] ?? -1,
+        cell: ({ node }) => {
+          if (name === "pods") return `${known.pods[node]} of ${known.allowedPods[node]}`;
+          if (!resource) return bar.text(node);
+          const [part, whole] = [resource.requested[node] ?? 0, resource.allocatable[node] ?? 0];
+          return whole > 0 ? `${amount(name, part)} of ${amountInWords(name, whole)}, ${bar.text(node)}` : "none";
+        },
+      },
+    ];
+  });
+  const zone: Column<(typeof rows)[number]> = {
+    title: shortKey(group) || "group",
+    cell: ({ title }) => <bdi>{title}</bdi>,
+    by: ({ title }) => title,
+  };
   return (
-    <tr aria-hidden="true">
-      <td colSpan={columns} style={{ height: `${rows * ROW}px` }} />
-    </tr>
+    <div class="map-box">
+      <Table
+        label="Nodes"
+        rows={rows}
+        keyOf={({ node }) => known.names[node] ?? ""}
+        inSight={Math.max(8, Math.floor((innerHeight - 330) / 33))}
+        columns={[
+          {
+            title: "Node",
+            cell: ({ node }) => <NodeName name={known.names[node] ?? ""} />,
+            by: ({ node }) => known.names[node] ?? "",
+          },
+          ...(group === "none" ? [] : [zone]),
+          ...columns,
+          { title: "State", cell: ({ node }) => <Marks flags={known.flags[node] ?? 0} /> },
+        ]}
+      />
+    </div>
   );
 }

@@ -2,24 +2,24 @@
 
 import type { NodeDetails, NodePodRow } from "../api";
 import { useAnswer } from "../asking";
-import { command } from "../commands";
-import { amount, counted, percent, share, span } from "../format";
-import { Bar, Empty, Entries, Head, Loading, Panel, PodName, Wrong } from "../parts/small";
+import { nodeCommand } from "../commands";
+import { amount, amountInWords, counted, percent, share, span } from "../format";
+import { Bar, Empty, Entries, Head, Panel, PodName, Waiting } from "../parts/small";
+import { Table } from "../parts/table";
 import { link, route } from "../routing";
 
 export function Node() {
   const name = route.value.rest[0] ?? "";
   const answer = useAnswer<NodeDetails>(() => `nodes/${encodeURIComponent(route.value.rest[0] ?? "")}`, 2);
-  const { value, error } = answer.value;
+  const { value } = answer.value;
   return (
     <>
-      <Head title={name} command={command("whatif", "--drain", name)} json={`nodes/${encodeURIComponent(name)}`}>
+      <Head title={name} command={nodeCommand(name)} json={`nodes/${encodeURIComponent(name)}`}>
         <a class="button" href={link("whatif", [], { drain: name })}>
           What if it is drained?
         </a>
       </Head>
-      <Wrong error={error} />
-      {!value && !error && <Loading />}
+      <Waiting answer={answer.value} />
       {value && <Details node={value} />}
     </>
   );
@@ -45,30 +45,25 @@ function Details({ node }: { node: NodeDetails }) {
           ))}
         </Panel>
         <Panel title="What still fits">
-          <table class="table">
-            <thead>
-              <tr>
-                <th>Resource</th>
-                <th class="number">Free</th>
-                <th class="number">Of the node</th>
-              </tr>
-            </thead>
-            <tbody>
-              {node.resources.map((each) => (
-                <tr key={each.name}>
-                  <td>{each.name}</td>
-                  <td class="number">{amount(each.name, each.allocatable - each.requested)}</td>
-                  <td class="number">{percent(share(each.allocatable - each.requested, each.allocatable))}</td>
-                </tr>
-              ))}
-              <tr>
-                <td>pods</td>
-                <td class="number">{node.allowedPods - node.podCount}</td>
-                <td class="number">{percent(share(node.allowedPods - node.podCount, node.allowedPods))}</td>
-              </tr>
-            </tbody>
-          </table>
-          <p class="soft">A pod fits that asks for no more than this, and whose other rules the node meets.</p>
+          <Table
+            label="What still fits"
+            rows={[...node.resources, { name: "pods", allocatable: node.allowedPods, requested: node.podCount }]}
+            keyOf={(each) => each.name}
+            columns={[
+              { title: "Resource", cell: (each) => each.name },
+              {
+                title: "Free",
+                number: true,
+                cell: (each) => amountInWords(each.name, each.allocatable - each.requested),
+              },
+              {
+                title: "Of the node",
+                number: true,
+                cell: (each) => percent(share(each.allocatable - each.requested, each.allocatable)),
+              },
+            ]}
+          />
+          <p class="soft">A pod fits if it asks for no more than this, and the node meets its other rules.</p>
         </Panel>
       </div>
       <Panel title={counted(node.podCount, "pod")}>
@@ -128,43 +123,32 @@ function Details({ node }: { node: NodeDetails }) {
 }
 
 function Pods({ node }: { node: NodeDetails }) {
-  const columns = [...new Set(node.pods.flatMap((pod) => Object.keys(pod.requests)))];
-  const biggest = [...node.pods].sort((a, b) => (b.requests.cpu ?? 0) - (a.requests.cpu ?? 0));
+  const resources = [...new Set(node.pods.flatMap((pod) => Object.keys(pod.requests)))];
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Pods on the node">
-      <table class="table">
-        <thead>
-          <tr>
-            <th>Pod</th>
-            <th>Owner</th>
-            <th class="number">Priority</th>
-            {columns.map((name) => (
-              <th key={name} class="number">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {biggest.map((pod: NodePodRow) => (
-            <tr key={pod.pod}>
-              <td>
-                <PodName name={pod.pod} /> {pod.assumed && <span class="mark">binding</span>}
-              </td>
-              <td>
-                <bdi>{pod.owner}</bdi>
-              </td>
-              <td class="number">{pod.priority}</td>
-              {columns.map((name) => (
-                <td key={name} class="number">
-                  {name in pod.requests ? amount(name, pod.requests[name] ?? 0) : ""}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label="Pods on the node"
+      rows={[...node.pods].sort((a, b) => (b.requests.cpu ?? 0) - (a.requests.cpu ?? 0))}
+      keyOf={(pod) => pod.pod}
+      columns={[
+        {
+          title: "Pod",
+          cell: (pod) => (
+            <>
+              <PodName name={pod.pod} /> {pod.assumed && <span class="mark">binding</span>}
+            </>
+          ),
+          by: (pod) => pod.pod,
+        },
+        { title: "Owner", cell: (pod) => <bdi>{pod.owner}</bdi>, by: (pod) => pod.owner },
+        { title: "Priority", number: true, cell: (pod) => pod.priority, by: (pod) => pod.priority },
+        ...resources.map((name) => ({
+          title: name,
+          number: true,
+          cell: (pod: NodePodRow) => (name in pod.requests ? amountInWords(name, pod.requests[name] ?? 0) : ""),
+          by: (pod: NodePodRow) => pod.requests[name] ?? 0,
+        })),
+      ]}
+    />
   );
 }
 

@@ -4,9 +4,9 @@ import type { QueueAnswer, Snapshot } from "../api";
 import { useAnswer } from "../asking";
 import { counts, entries, placed, rates, revision, snapshot, waiting } from "../cluster";
 import { queueCommand } from "../commands";
-import { amount, counted, grouped, percent, share } from "../format";
+import { amount, amountInWords, counted, grouped, percent, share, shortKey } from "../format";
 import { ClusterMap } from "../map/cluster-map";
-import { Bar, Empty, Entries, Head, Panel, PodName, Tile } from "../parts/small";
+import { Bar, Empty, Entries, Head, Loading, Panel, PodName, QUEUES, queueWords, Reason, Tile } from "../parts/small";
 import { Sparkline } from "../parts/sparkline";
 import { link, nodeLink } from "../routing";
 
@@ -17,6 +17,7 @@ const MOST_NAMED = 100;
 export function Overview() {
   const queue = useAnswer<QueueAnswer>(() => "queue?limit=100", 2);
   const known = snapshot.value;
+  if (!known) return <Loading />;
   return (
     <>
       <Head title="Overview" command={queueCommand()} json="queue" />
@@ -25,16 +26,16 @@ export function Overview() {
         <Panel title="What waits, and why" aside={<a href={link("queue")}>Queue</a>}>
           <Reasons answer={queue.value.value} />
         </Panel>
-        <Panel title="Placed in a second">
+        <Panel title="Placed a second, and waiting">
           {rates.value.length > 1 ? (
             <Sparkline
               label="Pods placed in a second, and pods that wait"
               times={rates.value.map((each) => each.time)}
               courses={[
-                { label: "placed/s", values: rates.value.map((each) => each.bound), colour: 1 },
+                { label: "placed a second", values: rates.value.map((each) => each.bound), colour: 1 },
                 { label: "waiting", values: rates.value.map((each) => each.waiting), colour: 2 },
               ]}
-              height={170}
+              height={220}
             />
           ) : (
             <Empty title="Nothing is measured yet">
@@ -44,7 +45,7 @@ export function Overview() {
         </Panel>
       </div>
       <Panel title="Nodes" aside={<a href={link("map")}>Map</a>}>
-        {known && (known.names.length <= MOST_CARDS ? <NodeCards known={known} /> : <ClusterMap small />)}
+        {known.names.length <= MOST_CARDS ? <NodeCards known={known} /> : <ClusterMap small />}
       </Panel>
       <Panel title="What changed">
         {entries.value.length ? (
@@ -57,13 +58,13 @@ export function Overview() {
   );
 }
 
-function Tiles({ known }: { known: Snapshot | null }) {
+function Tiles({ known }: { known: Snapshot }) {
   void revision.value;
   const total = waiting(counts.value);
   const rate = rates.value.at(-1)?.bound ?? 0;
-  const nodes = known?.names.length ?? 0;
-  const cordoned = known?.flags.filter((flag) => flag & 1).length ?? 0;
-  const notReady = known?.flags.filter((flag) => flag & 2).length ?? 0;
+  const nodes = known.names.length;
+  const cordoned = known.flags.filter((flag) => flag & 1).length;
+  const notReady = known.flags.filter((flag) => flag & 2).length;
   const state = [cordoned ? `${cordoned} cordoned` : "", notReady ? `${notReady} not ready` : ""].filter(Boolean);
   return (
     <div class="tiles">
@@ -72,19 +73,21 @@ function Tiles({ known }: { known: Snapshot | null }) {
       <Tile
         label="Pods waiting"
         value={grouped(total)}
-        detail={`${counts.value.active} to be tried, ${counts.value.unschedulable} fit nowhere`}
+        detail={QUEUES.flatMap((queue) =>
+          counts.value[queue] ? `${counts.value[queue]} ${queueWords(queue)}` : [],
+        ).join(", ")}
         href={link("queue")}
       />
-      {known?.resources.map((resource) => {
+      {known.resources.map((resource) => {
         const requested = sum(resource.requested);
         const allocatable = sum(resource.allocatable);
         if (!allocatable || (resource.name === "ephemeral-storage" && !requested)) return null;
         return (
           <Tile
             key={resource.name}
-            label={`${resource.name} requested`}
+            label={`${shortKey(resource.name)} requested`}
             value={percent(share(requested, allocatable))}
-            detail={`${amount(resource.name, requested)} of ${amount(resource.name, allocatable)}`}
+            detail={`${amount(resource.name, requested)} of ${amountInWords(resource.name, allocatable)}`}
           />
         );
       })}
@@ -97,7 +100,7 @@ function sum(values: number[]): number {
 }
 
 function Reasons({ answer }: { answer: QueueAnswer | null }) {
-  if (!answer) return <p class="soft">Asking the scheduler…</p>;
+  if (!answer) return <Loading />;
   if (!answer.pods.length) {
     return (
       <Empty title="Every pod has a node">
@@ -114,7 +117,9 @@ function Reasons({ answer }: { answer: QueueAnswer | null }) {
         <li key={group.reason}>
           <span class="reason-count">{group.count}</span>
           <div>
-            <p class="reason">{group.reason}</p>
+            <p class="reason">
+              <Reason text={group.reason} />
+            </p>
             <p class="reason-pods">
               {(answer.pods.length <= MOST_NAMED ? named(answer, group.reason, group.pods) : group.pods).map((pod) => (
                 <PodName key={pod} name={pod} />
@@ -166,7 +171,7 @@ function NodeCards({ known }: { known: Snapshot }) {
                 <Bar
                   key={resource.name}
                   name={resource.name}
-                  label={resource.name.slice(resource.name.lastIndexOf("/") + 1)}
+                  label={shortKey(resource.name)}
                   requested={resource.requested[place] ?? 0}
                   allocatable={resource.allocatable[place] ?? 0}
                   brief

@@ -2,10 +2,10 @@
 
 import type { ExplainAnswer, Explanation, NodeAnswer, PodDetails } from "../api";
 import { useAnswer } from "../asking";
-import { explainCommand } from "../commands";
-import { amountInWords, counted } from "../format";
-import { ScoreTable } from "../parts/score-table";
-import { Empty, Entries, Head, Loading, NodeName, Panel, PodName, queueWords, Wrong } from "../parts/small";
+import { command } from "../commands";
+import { amountInWords, counted, spaced } from "../format";
+import { Empty, Entries, Head, NodeName, Panel, PodName, queueWords, Reason, Waiting } from "../parts/small";
+import { Table } from "../parts/table";
 import { Waterfall } from "../parts/waterfall";
 import { ask, link, route } from "../routing";
 import { rejections } from "../scores";
@@ -15,25 +15,23 @@ export function Pod() {
   const name = () => `pods/${route.value.rest.map(encodeURIComponent).join("/")}`;
   const details = useAnswer<PodDetails>(name, 2);
   const why = useAnswer<ExplainAnswer>(() => `${name()}/explain`, 0);
-  const { value, error } = details.value;
+  const { value } = details.value;
   const explanation = why.value.value?.explanation;
   return (
     <>
-      <Head title={key} command={explainCommand(key)} json={`${name()}/explain`}>
+      <Head title={key} command={command("explain", key)} json={`${name()}/explain`}>
         <a class="button quiet" href={link("map", [], { pod: key })}>
           On the map
         </a>
       </Head>
-      <Wrong error={error} />
-      {!value && !error && <Loading />}
-      {value && <Summary pod={value} outcome={why.value.value?.outcome ?? ""} explanation={explanation} />}
+      <Waiting answer={details.value} />
       {value && (
         <>
-          {!explanation && !why.value.error && <Loading />}
-          <Wrong error={why.value.error} />
+          <Summary pod={value} explanation={explanation} />
+          <Waiting answer={why.value} />
           {explanation && <WhyHere explanation={explanation} placed={value.node} />}
           {explanation && <WhyNotThere explanation={explanation} />}
-          {explanation && <Unblock explanation={explanation} />}
+          {explanation && !value.node && <Unblock explanation={explanation} />}
           <Panel title="Timeline">
             {value.timeline.length ? (
               <Entries entries={[...value.timeline].reverse()} named={false} />
@@ -52,12 +50,13 @@ export function Pod() {
   );
 }
 
-function Summary(props: { pod: PodDetails; outcome: string; explanation: Explanation | undefined }) {
-  const { pod, explanation } = props;
+function Summary({ pod, explanation }: { pod: PodDetails; explanation: Explanation | undefined }) {
   const waits = pod.waiting;
   return (
     <section class="verdict" aria-live="polite">
-      <p class="verdict-line">{verdict(pod, explanation)}</p>
+      <p class="verdict-line">
+        <Reason text={verdict(pod, explanation)} />
+      </p>
       {explanation?.warnings?.map((warning) => (
         <p key={warning} class="wrong">
           {warning}
@@ -150,9 +149,34 @@ function WhyHere({ explanation, placed }: { explanation: Explanation; placed: st
       <Waterfall winner={winner} other={other} />
       <details>
         <summary>All {counted(scored.length, "node")} that take it, plugin by plugin</summary>
-        <ScoreTable nodes={scored} chosen={winner.name} />
+        <Scores nodes={scored} chosen={winner.name} />
       </details>
     </Panel>
+  );
+}
+
+/** Nodes × plugins. */
+function Scores({ nodes, chosen }: { nodes: NodeAnswer[]; chosen: string }) {
+  const plugins = Object.keys(nodes[0]?.scores ?? {}).filter((plugin) => nodes.some((node) => node.scores?.[plugin]));
+  const score = (node: NodeAnswer, plugin: string) => node.scores?.[plugin] ?? 0;
+  return (
+    <Table
+      label="Scores of all nodes"
+      rows={nodes}
+      keyOf={(node) => node.name}
+      inSight={14}
+      chosen={(node) => node.name === chosen}
+      columns={[
+        { title: "Node", cell: (node) => <NodeName name={node.name} />, by: (node) => node.name },
+        { title: "Total", number: true, cell: (node) => <b>{node.total}</b>, by: (node) => node.total ?? 0 },
+        ...plugins.map((plugin) => ({
+          title: spaced(plugin),
+          number: true,
+          cell: (node: NodeAnswer) => score(node, plugin),
+          by: (node: NodeAnswer) => score(node, plugin),
+        })),
+      ]}
+    />
   );
 }
 
@@ -163,33 +187,28 @@ function WhyNotThere({ explanation }: { explanation: Explanation }) {
   if (!rows.length) return null;
   return (
     <Panel title="Why not there">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Nodes that refuse the pod">
-        <table class="table">
-          <thead>
-            <tr>
-              <th class="number">Nodes</th>
-              <th>Plugin</th>
-              <th>Reason</th>
-              <th>Which</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={row.plugin + row.reason}>
-                <td class="number">{row.nodes.length}</td>
-                <td>{row.plugin}</td>
-                <td>{row.reason}</td>
-                <td class="names">
-                  {row.nodes.slice(0, NAMED).map((name) => (
-                    <NodeName key={name} name={name} />
-                  ))}
-                  {row.nodes.length > NAMED && <span class="soft">and {row.nodes.length - NAMED} more</span>}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Nodes that refuse the pod"
+        rows={rows}
+        keyOf={(row) => row.plugin + row.reason}
+        columns={[
+          { title: "Plugin", cell: (row) => row.plugin },
+          { title: "Reason", cell: (row) => row.reason },
+          { title: "Nodes", number: true, cell: (row) => row.nodes.length },
+          {
+            title: "Which",
+            wide: true,
+            cell: (row) => (
+              <span class="reason-pods">
+                {row.nodes.slice(0, NAMED).map((name) => (
+                  <NodeName key={name} name={name} />
+                ))}
+                {row.nodes.length > NAMED && <span class="soft">and {row.nodes.length - NAMED} more</span>}
+              </span>
+            ),
+          },
+        ]}
+      />
     </Panel>
   );
 }
@@ -214,24 +233,15 @@ function Unblock({ explanation }: { explanation: Explanation }) {
         </p>
       )}
       {remedies && remedies.length > 0 && (
-        <table class="table">
-          <thead>
-            <tr>
-              <th>Node</th>
-              <th>Would take it with</th>
-            </tr>
-          </thead>
-          <tbody>
-            {remedies.map((remedy) => (
-              <tr key={remedy.node}>
-                <td>
-                  <NodeName name={remedy.node} />
-                </td>
-                <td>{remedy.changes.join("; ")}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          label="Nodes that a change would open"
+          rows={remedies}
+          keyOf={(remedy) => remedy.node}
+          columns={[
+            { title: "Node", cell: (remedy) => <NodeName name={remedy.node} /> },
+            { title: "Would take it with", wide: true, cell: (remedy) => remedy.changes.join("; ") },
+          ]}
+        />
       )}
     </Panel>
   );

@@ -1,78 +1,112 @@
 // What plugins say of themselves: QoS, learned policies, and where a shadow decided otherwise.
 
-import type { DifferencesAnswer, PluginNumber, PolicyAnswer, QosAnswer } from "../api";
+import type { DifferencesAnswer, PluginNumber, PolicyAnswer, PolicyRow, QosAnswer } from "../api";
 import { useAnswer } from "../asking";
-import { command } from "../commands";
-import { grouped, percent } from "../format";
-import { Empty, Head, Loading, NodeName, Panel, PodName, Tile, Wrong } from "../parts/small";
+import { duration, grouped, percent, span, words } from "../format";
+import { Empty, Head, NodeName, Panel, PodName, Tile, Waiting } from "../parts/small";
+import { Table } from "../parts/table";
 import { link } from "../routing";
 
+type QosRow = QosAnswer["rows"][number];
+
 export function Qos() {
-  const { value, error } = useAnswer<QosAnswer>(() => "qos", 2).value;
+  const answer = useAnswer<QosAnswer>(() => "qos", 2).value;
+  const { value } = answer;
   return (
     <>
-      <Head title="QoS" command={command("qos")} json="qos" />
-      <Wrong error={error} />
-      {!value && !error && <Loading />}
+      <Head title="QoS" command="podium qos" json="qos" />
+      <Waiting answer={answer} />
       {value && !value.rows.length && (
         <Empty title={value.served ? "No workload has a promise yet" : "No plugin follows QoS"}>
           <p>
-            Workloads can be promised a share of time in which they run. Enable QosAware in a profile, and write the
-            promise into the pods' annotations; then each controller is listed here with what it got.
+            QosAware promises workloads a share of time in which they run. Enable it in a profile, and write the promise
+            into the pods' annotation <code>slo</code>. Then each controller is listed here with what it got.
           </p>
         </Empty>
       )}
       {value && value.rows.length > 0 && (
-        <Panel title="Controllers">
-          <div class="scroll" tabIndex={0} role="region" aria-label="QoS of controllers">
-            <table class="table">
-              <thead>
-                <tr>
-                  <th>Controller</th>
-                  <th class="number">Promised</th>
-                  <th class="number">Kept</th>
-                  <th>Course</th>
-                  <th class="number">Running</th>
-                  <th class="number">Pending</th>
-                  <th>Approach</th>
-                </tr>
-              </thead>
-              <tbody>
-                {value.rows.map((row) => (
-                  <tr key={String(row.controller)}>
-                    <td>
-                      <bdi>{String(row.controller)}</bdi>
-                    </td>
-                    <td class="number">{percent(Number(row.slo))}</td>
-                    <td class="number">
-                      <b>{percent(Number(row.qos))}</b>
-                    </td>
-                    <td>
-                      <span class={Number(row.qos) >= Number(row.slo) ? "state active" : "state unschedulable"}>
-                        {Number(row.qos) >= Number(row.slo) ? "kept" : "broken"}
-                      </span>
-                    </td>
-                    <td class="number">{String(row.running)}</td>
-                    <td class="number">{String(row.pending)}</td>
-                    <td>{String(row.approach)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+        <Panel title="Promised and kept: the share of time in which pods run">
+          <Table
+            label="QoS of controllers"
+            rows={[...value.rows].sort((a, b) => slack(a) - slack(b))}
+            keyOf={(row) => String(row.controller)}
+            columns={[
+              {
+                title: "Controller",
+                cell: (row) => <bdi>{String(row.controller)}</bdi>,
+                by: (row) => String(row.controller),
+              },
+              {
+                title: "Promised",
+                number: true,
+                cell: (row) => percent(Number(row.slo), 1),
+                by: (row) => Number(row.slo),
+              },
+              {
+                title: "Kept",
+                number: true,
+                cell: (row) => <b>{percent(Number(row.qos), 1)}</b>,
+                by: (row) => Number(row.qos),
+              },
+              {
+                title: "State",
+                cell: (row) => (
+                  <span class={slack(row) >= 0 ? "state active" : "state unschedulable"}>
+                    {slack(row) >= 0 ? "kept" : "broken"}
+                  </span>
+                ),
+              },
+              { title: "Slack", number: true, cell: (row) => left(row.ttv_s), by: (row) => seconds(row.ttv_s) },
+              {
+                title: "Ran",
+                number: true,
+                cell: (row) => span(seconds(row.running_s)),
+                by: (row) => seconds(row.running_s),
+              },
+              {
+                title: "Waited",
+                number: true,
+                cell: (row) => span(seconds(row.waiting_s)),
+                by: (row) => seconds(row.waiting_s),
+              },
+              { title: "Running now", number: true, cell: (row) => String(row.running) },
+              { title: "Pending now", number: true, cell: (row) => String(row.pending) },
+              { title: "Measured as", cell: (row) => String(row.approach) },
+            ]}
+          />
+          <p class="soft">
+            Slack: how long pods could stop until the promise is broken; below zero, how long they must run to keep it.
+          </p>
         </Panel>
       )}
     </>
   );
 }
 
+/** How far a controller is above its promise. */
+function slack(row: QosRow): number {
+  return Number(row.qos) - Number(row.slo);
+}
+
+/** Seconds as JSON has them, where "+Inf" is a text. */
+function seconds(value: unknown): number {
+  return value === "+Inf" ? Number.POSITIVE_INFINITY : Number(value);
+}
+
+function left(value: unknown): string {
+  const found = seconds(value);
+  if (!Number.isFinite(found)) return "–";
+  return found < 0 ? `−${span(-found)}` : span(found);
+}
+
 export function Policy() {
-  const { value, error } = useAnswer<PolicyAnswer>(() => "policy", 2).value;
+  const answer = useAnswer<PolicyAnswer>(() => "policy", 2).value;
+  const { value } = answer;
+  const log = value?.policies.map((policy) => String(policy.arguments.log ?? "")).find(Boolean);
   return (
     <>
-      <Head title="Learned policies" json="policy" />
-      <Wrong error={error} />
-      {!value && !error && <Loading />}
+      <Head title="Learned policies" command={`podium policy report ${log ?? "LOG"}`} json="policy" />
+      <Waiting answer={answer} />
       {value && !value.policies.length && (
         <Empty title="No policy is in use">
           <p>
@@ -85,27 +119,15 @@ export function Policy() {
       {value?.policies.map((policy) => (
         <Panel key={policy.profile + policy.plugin} title={`${policy.plugin} in ${policy.profile}`}>
           <Guard numbers={policy.numbers} />
-          <table class="table">
-            <thead>
-              <tr>
-                <th>What</th>
-                <th>Of</th>
-                <th class="number">Value</th>
-              </tr>
-            </thead>
-            <tbody>
-              {policy.numbers.map((number) => (
-                <tr key={number.name + JSON.stringify(number.labels)}>
-                  <td>{number.text}</td>
-                  <td>{Object.values(number.labels).join(", ")}</td>
-                  <td class="number">{Number(number.value.toPrecision(6))}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <details>
+            <summary>All numbers</summary>
+            <Numbers policy={policy} />
+          </details>
           <details>
             <summary>Arguments</summary>
-            <pre class="json">{JSON.stringify(policy.arguments, null, 2)}</pre>
+            <pre class="json" tabIndex={0}>
+              {JSON.stringify(policy.arguments, null, 2)}
+            </pre>
           </details>
         </Panel>
       ))}
@@ -113,29 +135,103 @@ export function Policy() {
   );
 }
 
-/** The first things to know of a policy: who decides, and how often it cannot. */
+const MODES: Record<string, string> = {
+  off: "the fallback decides",
+  shadow: "the fallback decides, the model is compared",
+  canary: "the model decides for some pods",
+  active: "the model decides",
+  demoted: "the model did badly: the fallback decides",
+};
+
+/** The first things to know of a policy: who decides, whether it is as good, how quick, and how far from its training. */
 function Guard({ numbers }: { numbers: PluginNumber[] }) {
-  const decisions = numbers.filter((each) => each.name.endsWith("_decisions_total"));
-  const all = decisions.reduce((sum, each) => sum + each.value, 0);
-  const model = decisions.find((each) => each.labels.source === "model")?.value ?? 0;
-  const mode = numbers.find((each) => each.name.endsWith("_mode"))?.labels.mode;
+  const those = (ending: string) => numbers.filter((each) => each.name.endsWith(ending));
+  const value = (ending: string, label?: string) =>
+    those(ending).find((each) => !label || Object.values(each.labels).includes(label))?.value;
+  const sum = (ending: string) => those(ending).reduce((total, each) => total + each.value, 0);
+  const decisions = sum("_decisions_total");
+  const compared = sum("_comparisons_total");
+  const mode = those("_mode")
+    .find((each) => each.value)
+    ?.labels.mode?.split(":")[0];
+  const late = value("_bad_ratio");
+  const drift = value("_drift");
   return (
     <div class="tiles">
-      {mode && <Tile label="Mode" value={mode} />}
-      <Tile label="Decisions" value={grouped(all)} />
-      <Tile label="By the fallback" value={all ? percent((all - model) / all) : "–"} />
+      {mode && <Tile label="Mode" value={mode} detail={MODES[mode] ?? ""} />}
+      <Tile
+        label="By the model"
+        value={decisions ? percent((value("_decisions_total", "model") ?? 0) / decisions) : "–"}
+        detail={`of ${grouped(decisions)} decisions`}
+      />
+      {compared > 0 && (
+        <>
+          <Tile
+            label="Same best node"
+            value={percent((value("_comparisons_total", "same") ?? 0) / compared)}
+            detail={`as the fallback, ${grouped(compared)} compared`}
+          />
+          <Tile
+            label="Rank correlation"
+            value={(sum("_rank_correlation_sum_total") / compared).toFixed(2)}
+            detail="mean; 1: the same order, 0: no relation"
+          />
+        </>
+      )}
+      {value("_seconds", "0.99") !== undefined && (
+        <Tile
+          label="Answer time"
+          value={duration(value("_seconds", "0.99") ?? null)}
+          detail={`99 % within this, half within ${duration(value("_seconds", "0.5") ?? null)}`}
+        />
+      )}
+      {late !== undefined && (
+        <Tile label="Late or failed" value={percent(late, 1)} detail="of the last 1,000 answers" />
+      )}
+      {drift !== undefined && (
+        <Tile label="Drift" value={drift.toFixed(2)} detail="0: pods as in training, 1: none in common" />
+      )}
     </div>
   );
 }
 
+function Numbers({ policy }: { policy: PolicyRow }) {
+  return (
+    <Table
+      label={`Numbers of ${policy.plugin}`}
+      rows={policy.numbers}
+      keyOf={(number) => number.name + JSON.stringify(number.labels)}
+      columns={[
+        {
+          title: "Metric",
+          wide: true,
+          cell: ({ name, text }) => (
+            <>
+              {text}
+              <div class="soft small">{name}</div>
+            </>
+          ),
+        },
+        { title: "Label", cell: ({ labels }) => Object.values(labels).join(", ") },
+        {
+          title: "Value",
+          number: true,
+          cell: ({ name, value }) =>
+            name.endsWith("_seconds") ? duration(value) : grouped(Number(value.toPrecision(6))),
+        },
+      ]}
+    />
+  );
+}
+
 export function Differences() {
-  const { value, error } = useAnswer<DifferencesAnswer>(() => "differences", 2).value;
+  const answer = useAnswer<DifferencesAnswer>(() => "differences", 2).value;
+  const { value } = answer;
   const all = value ? Object.values(value.counts).reduce((sum, each) => sum + each, 0) : 0;
   return (
     <>
       <Head title="Differences" command="podium shadow report LOG" json="differences" />
-      <Wrong error={error} />
-      {!value && !error && <Loading />}
+      <Waiting answer={answer} />
       {value && !value.shadows && (
         <Empty title="This scheduler shadows nobody">
           <p>
@@ -151,41 +247,35 @@ export function Differences() {
             {Object.entries(value.meanings).map(([outcome, meaning]) => (
               <Tile
                 key={outcome}
-                label={outcome}
+                label={words(outcome)}
                 value={grouped(value.counts[outcome] ?? 0)}
                 detail={`${all ? percent((value.counts[outcome] ?? 0) / all) : "–"}: ${meaning}`}
               />
             ))}
           </div>
           <Panel title="The newest differences">
-            {value.findings.length === 0 && <p class="soft">None so far.</p>}
+            {value.findings.length === 0 && (
+              <p class="soft">None so far: every decision compared was the same, or a tie.</p>
+            )}
             {value.findings.length > 0 && (
-              <table class="table">
-                <thead>
-                  <tr>
-                    <th>Pod</th>
-                    <th>Outcome</th>
-                    <th>Podium</th>
-                    <th>In charge</th>
-                    <th class="number">Points</th>
-                    <th>Why</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {value.findings.map((each, number) => (
-                    <tr key={`${each.pod}-${number}`}>
-                      <td>
-                        <PodName name={each.pod} />
-                      </td>
-                      <td>{each.outcome}</td>
-                      <td>{each.podium ? <NodeName name={each.podium} /> : "no node"}</td>
-                      <td>{each.other ? <NodeName name={each.other} /> : "no node"}</td>
-                      <td class="number">{each.points ?? ""}</td>
-                      <td>{each.reason ?? ""}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
+              <Table
+                label="The newest differences"
+                rows={value.findings}
+                keyOf={(each) => `${each.pod} ${each.podium} ${each.other}`}
+                columns={[
+                  { title: "Pod", cell: (each) => <PodName name={each.pod} /> },
+                  { title: "Outcome", cell: (each) => words(each.outcome) },
+                  { title: "Podium", cell: (each) => (each.podium ? <NodeName name={each.podium} /> : "no node") },
+                  { title: "In charge", cell: (each) => (each.other ? <NodeName name={each.other} /> : "no node") },
+                  {
+                    title: "Points apart",
+                    number: true,
+                    cell: (each) => each.points ?? "",
+                    by: (each) => each.points ?? 0,
+                  },
+                  { title: "Why", wide: true, cell: (each) => each.reason ?? "" },
+                ]}
+              />
             )}
           </Panel>
         </>

@@ -5,14 +5,13 @@ import { useAnswer } from "../asking";
 import { now } from "../cluster";
 import { queueCommand } from "../commands";
 import { clock, counted, secondsBetween, span } from "../format";
-import { Empty, Head, Loading, Panel, PodName, queueWords, Wrong } from "../parts/small";
+import { Empty, Head, Panel, PodName, QUEUES, queueWords, Reason, Waiting } from "../parts/small";
+import { Table } from "../parts/table";
 import { ask, route } from "../routing";
-
-const QUEUES = ["active", "backoff", "unschedulable", "gated", "permit"] as const;
 
 export function Queue() {
   const answer = useAnswer<QueueAnswer>(() => "queue?limit=2000", 2);
-  const { value, error } = answer.value;
+  const { value } = answer.value;
   const query = route.value.query;
   const only = query.get("queue") ?? "";
   const text = (query.get("q") ?? "").toLowerCase();
@@ -24,8 +23,7 @@ export function Queue() {
   return (
     <>
       <Head title="Queue" command={queueCommand()} json="queue" />
-      <Wrong error={error} />
-      {!value && !error && <Loading />}
+      <Waiting answer={answer.value} />
       {value && (
         <>
           <div class="filters">
@@ -73,7 +71,16 @@ export function Queue() {
             </Empty>
           )}
           {groups(rows, by).map(([title, members]) => (
-            <Panel key={title} title={title || counted(members.length, "pod")} aside={title && <b>{members.length}</b>}>
+            <Panel
+              key={title}
+              title={by === "owner" ? title : counted(members.length, "pod")}
+              aside={by === "owner" && <b>{members.length}</b>}
+            >
+              {by === "reason" && (
+                <p class="reason">
+                  <Reason text={title} />
+                </p>
+              )}
               <Rows rows={members} reasons={by !== "reason"} />
             </Panel>
           ))}
@@ -94,55 +101,53 @@ export function groups(rows: WaitingPodRow[], by: string): [string, WaitingPodRo
   return [...found].sort(([, a], [, b]) => b.length - a.length);
 }
 
-export function Rows({ rows, reasons }: { rows: WaitingPodRow[]; reasons: boolean }) {
+function Rows({ rows, reasons }: { rows: WaitingPodRow[]; reasons: boolean }) {
   const time = now.value;
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Pods that wait">
-      <table class="table">
-        <thead>
-          <tr>
-            <th class="number">#</th>
-            <th>Pod</th>
-            <th>Queue</th>
-            <th class="number">Tries</th>
-            <th class="number">Waits</th>
-            <th class="number">Priority</th>
-            <th>Next try</th>
-            <th>{reasons ? "Why" : "Kept out by"}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.pod}>
-              <td class="number">{row.position ?? ""}</td>
-              <td>
-                <PodName name={row.pod} />
-                {row.owner && (
-                  <div class="soft small">
-                    <bdi>{row.owner}</bdi>
-                  </div>
-                )}
-              </td>
-              <td>
-                <span class={`state ${row.queue}`}>{queueWords(row.queue)}</span>
-              </td>
-              <td class="number">{row.attempts ?? "–"}</td>
-              <td class="number" title={row.since}>
-                {span(secondsBetween(row.since, time))}
-              </td>
-              <td class="number">{row.priority}</td>
-              <td title={row.nextTry ?? ""}>{nextTry(row, time)}</td>
-              <td class="wide">
-                {reasons && <div>{row.reason || "not tried yet"}</div>}
-                <div class="soft small" title={row.waitsFor.map((each) => each.events.join("; ")).join("\n")}>
-                  {row.waitsFor.map((each) => each.plugin).join(", ")}
+    <Table
+      label="Pods that wait"
+      rows={rows}
+      keyOf={(row) => row.pod}
+      columns={[
+        {
+          title: "Pod",
+          cell: (row) => (
+            <>
+              <PodName name={row.pod} />
+              {row.owner && (
+                <div class="soft small">
+                  <bdi>{row.owner}</bdi>
                 </div>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+              )}
+            </>
+          ),
+          by: (row) => row.pod,
+        },
+        { title: "Place", number: true, cell: (row) => row.position ?? "", by: (row) => row.position ?? 1e9 },
+        { title: "Queue", cell: (row) => <span class={`state ${row.queue}`}>{queueWords(row.queue)}</span> },
+        { title: "Tries", number: true, cell: (row) => row.attempts ?? "–", by: (row) => row.attempts ?? 0 },
+        {
+          title: "Waits",
+          number: true,
+          cell: (row) => <span title={row.since}>{span(secondsBetween(row.since, time))}</span>,
+          by: (row) => -Date.parse(row.since),
+        },
+        { title: "Priority", number: true, cell: (row) => row.priority, by: (row) => row.priority },
+        { title: "Next try", cell: (row) => <span title={row.nextTry ?? ""}>{nextTry(row, time)}</span> },
+        {
+          title: reasons ? "Why" : "Kept out by",
+          wide: true,
+          cell: (row) => (
+            <>
+              {reasons && <Reason text={row.reason} />}
+              <div class="soft small" title={row.waitsFor.map((each) => each.events.join("; ")).join("\n")}>
+                {row.waitsFor.map((each) => each.plugin).join(", ")}
+              </div>
+            </>
+          ),
+        },
+      ]}
+    />
   );
 }
 

@@ -5,8 +5,9 @@ import { useEffect } from "preact/hooks";
 import type { CapacityRecord, FitRecord, PodRecord, StateRecord } from "../api";
 import { post } from "../client";
 import { command } from "../commands";
-import { counted, grouped } from "../format";
+import { counted, grouped, words } from "../format";
 import { Copy, Empty, Head, NodeName, Panel, PodName, Tile, Wrong } from "../parts/small";
+import { type Column, Table } from "../parts/table";
 import { CHANGES, change, type Option, options, type Wish, wishes } from "../questions";
 import { go, link, route } from "../routing";
 
@@ -81,10 +82,10 @@ export function WhatIf() {
                 <button
                   type="button"
                   class="button quiet"
-                  aria-label={`Leave out ${wish.option} ${wish.text}`}
+                  aria-label={`Remove ${wish.option} ${wish.text}`}
                   onClick={() => set(asked.filter((_, other) => other !== number))}
                 >
-                  Leave out
+                  Remove
                 </button>
               </li>
             ))}
@@ -120,7 +121,7 @@ export function WhatIf() {
             </select>
           </label>
           <label class="field grow">
-            <span>Which</span>
+            <span>Applies to</span>
             <input
               value={text.value}
               placeholder={hint}
@@ -130,11 +131,11 @@ export function WhatIf() {
             />
           </label>
           <button type="submit" class="button">
-            Add the change
+            Add
           </button>
         </form>
         <details>
-          <summary>Pods to judge (else those that wait)</summary>
+          <summary>Judge these pods instead of those that wait</summary>
           <textarea
             aria-label="Pods, or what makes pods, as YAML"
             rows={9}
@@ -152,7 +153,7 @@ export function WhatIf() {
                 preempt.value = event.currentTarget.checked;
               }}
             />
-            <span>play preemption</span>
+            <span>let them evict pods of lower priority</span>
           </label>
         </details>
         <div class="selection">
@@ -194,7 +195,9 @@ function Fit({ answered }: { answered: Answered<FitRecord> }) {
           .map(([verdict, number]) => (
             <Tile key={verdict} label={words(verdict)} value={grouped(number)} />
           ))}
-        {answer.rounds !== undefined && <Tile label="rounds that budgets force" value={grouped(answer.rounds)} />}
+        {answer.rounds !== undefined && (
+          <Tile label="Rounds" value={grouped(answer.rounds)} detail="of evictions, as disruption budgets allow" />
+        )}
       </div>
       {answer.drained !== undefined && (
         <p class={answer.drained ? "note" : "wrong"} role="status">
@@ -204,24 +207,7 @@ function Fit({ answered }: { answered: Answered<FitRecord> }) {
       <Panel title={counted(answer.pods.length, "pod")}>
         {answer.pods.length === 0 && <p class="soft">No pod is touched by this, and none waits.</p>}
         {answer.pods.length > 0 && (
-          <div class="scroll" tabIndex={0} role="region" aria-label="What becomes of pods">
-            <table class="table">
-              <thead>
-                <tr>
-                  <th>Pod</th>
-                  <th>Verdict</th>
-                  <th>Before</th>
-                  <th>After</th>
-                  <th>Why</th>
-                </tr>
-              </thead>
-              <tbody>
-                {answer.pods.map((pod) => (
-                  <Row key={pod.pod} pod={pod} />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table label="What becomes of pods" rows={answer.pods} keyOf={(pod) => pod.pod} columns={FATES} />
         )}
         <p class="soft">
           Not simulated: {state.notSimulated.join(", ")}. Rules of Kubernetes {state.kubernetesVersion}.
@@ -239,69 +225,72 @@ function Fit({ answered }: { answered: Answered<FitRecord> }) {
 
 const BAD = new Set(["noPlace", "newlyBlocked", "blocked", "needsFlag", "budget", "quota"]);
 
-/** "newlyBlocked" as people say it. */
-export function words(verdict: string): string {
-  return verdict.replace(/([a-z])([A-Z])/g, (_, a: string, b: string) => `${a} ${b.toLowerCase()}`);
-}
-
-function Row({ pod }: { pod: PodRecord }) {
-  const why = pod.message ?? pod.after.message ?? pod.flag ?? pod.budgets?.map((each) => each.name).join(", ") ?? "";
-  return (
-    <tr>
-      <td>
+const FATES: Column<PodRecord>[] = [
+  {
+    title: "Pod",
+    cell: (pod) => (
+      <>
         <PodName name={pod.pod} />
         <div class="soft small">{pod.origin}</div>
-      </td>
-      <td>
-        <span class={BAD.has(pod.verdict) ? "state unschedulable" : "state active"}>{words(pod.verdict)}</span>
-      </td>
-      <td>{pod.before?.node ? <NodeName name={pod.before.node} /> : <span class="soft">–</span>}</td>
-      <td>
-        {pod.after.node ? <NodeName name={pod.after.node} /> : <span class="soft">–</span>}
-        {pod.after.ties && pod.after.ties.length > 1 && (
-          <div class="soft small">or {counted(pod.after.ties.length - 1, "equal node")}</div>
+      </>
+    ),
+    by: (pod) => pod.pod,
+  },
+  {
+    title: "Verdict",
+    cell: (pod) => (
+      <span class={BAD.has(pod.verdict) ? "state unschedulable" : "state active"}>{words(pod.verdict)}</span>
+    ),
+    by: (pod) => pod.verdict,
+  },
+  { title: "Before", cell: (pod) => (pod.before?.node ? <NodeName name={pod.before.node} /> : "–") },
+  {
+    title: "After",
+    cell: ({ after }) => (
+      <>
+        {after.node ? <NodeName name={after.node} /> : "–"}
+        {after.ties && after.ties.length > 1 && (
+          <div class="soft small">or {counted(after.ties.length - 1, "equal node")}</div>
         )}
-      </td>
-      <td class="wide">{why}</td>
-    </tr>
-  );
-}
+      </>
+    ),
+  },
+  {
+    title: "Why",
+    wide: true,
+    cell: (pod) =>
+      pod.message ?? pod.after.message ?? pod.flag ?? pod.budgets?.map((each) => each.name).join(", ") ?? "",
+  },
+];
 
 function Count({ answered, line }: { answered: Answered<CapacityRecord>; line: string }) {
   const { answer } = answered;
   return (
     <>
       <div class="tiles">
-        <Tile label="would fit" value={grouped(answer.replicas)} detail={answer.reached} />
+        <Tile label="Would fit" value={grouped(answer.replicas)} detail={answer.reached} />
         {answer.stop && (
-          <Tile label="binds first" value={answer.stop.first || "–"} detail={answer.stop.message ?? ""} />
+          <Tile label="Runs out first" value={answer.stop.first || "–"} detail={answer.stop.message ?? ""} />
         )}
       </div>
       <Panel title="Where" aside={<Copy text={`${command("capacity")} ${line}`} />}>
-        <table class="table">
-          <thead>
-            <tr>
-              <th>Node</th>
-              <th class="number">Pods</th>
-              <th>Left over</th>
-            </tr>
-          </thead>
-          <tbody>
-            {answer.nodes.slice(0, 200).map((node) => (
-              <tr key={node.node}>
-                <td>
-                  <NodeName name={node.node} />
-                </td>
-                <td class="number">{node.replicas}</td>
-                <td>
-                  {Object.entries(node.leftOver)
-                    .map(([name, value]) => `${value} ${name}`)
-                    .join(", ")}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          label="Where they would go"
+          rows={answer.nodes.slice(0, 200)}
+          keyOf={(node) => node.node}
+          columns={[
+            { title: "Node", cell: (node) => <NodeName name={node.node} />, by: (node) => node.node },
+            { title: "Pods", number: true, cell: (node) => node.replicas, by: (node) => node.replicas },
+            {
+              title: "Left over",
+              wide: true,
+              cell: (node) =>
+                Object.entries(node.leftOver)
+                  .map(([name, value]) => `${value} ${name}`)
+                  .join(", "),
+            },
+          ]}
+        />
       </Panel>
     </>
   );

@@ -22,9 +22,9 @@ const MAP: [string, string][] = [
 ];
 
 export function onKey(event: KeyboardEvent): void {
-  const target = event.target as HTMLElement;
+  const target = event.target as HTMLInputElement;
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) {
+  if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) && !/^(range|checkbox)$/.test(target.type)) {
     if (event.key === "Escape") target.blur();
     return;
   }

@@ -3,17 +3,19 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { PodEntry } from "../api";
+import type { Answer } from "../asking";
+import { snapshot } from "../cluster";
 import { amount, clock, percent, share } from "../format";
 import { nodeLink, podLink } from "../routing";
 
-/** The head of a view: what it is, the command with the same answer, and its JSON. */
+/** The head of a view: what it is, the command with the same answer once its source is known, and its JSON. */
 export function Head(props: { title: string; command?: string; json?: string; children?: ComponentChildren }) {
   return (
     <header class="head">
       <h1>{props.title}</h1>
       <div class="head-more">
         {props.children}
-        {props.command && <Copy text={props.command} />}
+        {props.command && snapshot.value && <Copy text={props.command} />}
         {props.json && (
           <a class="button quiet" href={`api/v1/${props.json}`} target="_blank" rel="noopener">
             JSON
@@ -24,9 +26,10 @@ export function Head(props: { title: string; command?: string; json?: string; ch
   );
 }
 
-/** A command that can be copied. */
+/** A command that can be copied; which kubeconfig it needs is copied, and shown by the tooltip alone. */
 export function Copy({ text }: { text: string }) {
   const copied = useSignal(false);
+  const shown = text.replace(/ --kubeconfig \S+/, "");
   const copy = async () => {
     await navigator.clipboard?.writeText(text).catch(() => undefined);
     copied.value = true;
@@ -36,7 +39,7 @@ export function Copy({ text }: { text: string }) {
   };
   return (
     <button type="button" class="button copy" onClick={copy} title={`Copy: ${text}`} data-copy={text}>
-      <code>{text}</code>
+      <code>{shown}</code>
       <span class="copy-mark" role="status">
         {copied.value ? "Copied" : "Copy"}
       </span>
@@ -70,6 +73,22 @@ export function Loading() {
   );
 }
 
+/** What stands where an answer is missing: what is wrong, or that it is asked for. */
+export function Waiting({ answer }: { answer: Answer<unknown> }) {
+  if (answer.error) return <Wrong error={answer.error} />;
+  return answer.value ? null : <Loading />;
+}
+
+/** Why a pod waits: first what nodes say, then, smaller, what preemption found. */
+export function Reason({ text }: { text: string }) {
+  const [why, preemption] = text.split(/ (?=preemption: )/, 2);
+  return (
+    <>
+      {why || "not tried yet"} {preemption && <span class="soft small">{preemption}</span>}
+    </>
+  );
+}
+
 /** How much of a resource is requested: a bar, and the numbers beside it. */
 export function Bar(props: { name: string; label?: string; requested: number; allocatable: number; brief?: boolean }) {
   const part = share(props.requested, props.allocatable);
@@ -85,19 +104,12 @@ export function Bar(props: { name: string; label?: string; requested: number; al
   );
 }
 
-export function Tile(props: {
-  label: string;
-  value: string;
-  detail?: string;
-  href?: string;
-  children?: ComponentChildren;
-}) {
+export function Tile(props: { label: string; value: string; detail?: string; href?: string }) {
   const inside = (
     <>
       <span class="tile-label">{props.label}</span>
       <span class="tile-value">{props.value}</span>
-      {props.detail !== undefined && <span class="tile-detail">{props.detail || " "}</span>}
-      {props.children}
+      {props.detail && <span class="tile-detail">{props.detail}</span>}
     </>
   );
   return props.href ? (
@@ -141,6 +153,8 @@ export function NodeName({ name }: { name: string }) {
     </a>
   );
 }
+
+export const QUEUES = ["active", "backoff", "unschedulable", "gated", "permit"] as const;
 
 const WORDS: Record<string, string> = {
   active: "to be tried",

@@ -20,7 +20,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The configuration of the scheduler: as it was given, without a kubeconfig (podium.manifests.run says how), or made of mode, name and measuredLoad. */}}
+{{/* The configuration of the scheduler: as it was given, without a kubeconfig (podium.manifests.scheduler says how), or made of mode, name and measuredLoad. */}}
 {{- define "podium.config" -}}
 {{- $values := .Values.scheduler -}}
 {{- if $values.config -}}
@@ -129,7 +129,7 @@ profiles:
 {{- if $given -}}{{- $given -}}{{- else -}}{{- ternary .name "kube-scheduler" $beside -}}{{- end -}}
 {{- end -}}
 
-{{/* The folders of the files that plugins read: tokens and certificates, as podium.manifests.plugin_files finds them. */}}
+{{/* The folders of the files that plugins read: tokens and certificates, as podium.manifests.scheduler finds them. */}}
 {{- define "podium.secretFolders" -}}
 {{- $found := list -}}
 {{- $names := .names -}}

@@ -230,7 +230,7 @@ class CachedFilters:
                         self._nominated_rows[row] = None
                     else:
                         self._nominated_rows.pop(row, None)
-        if self._nominated_rows and self._runtime.in_force(cycle).beyond_rows:
+        if self._nominated_rows and self._runtime.active_filters(cycle).beyond_rows:
             return None
         for row in rows:
             occupied = self._cluster.present[row] and row in self._nominated_rows

@@ -255,7 +255,7 @@ class SignatureHistory(Generic[K]):
         """Answers for this signature cannot be cached: it gets no entry while it is remembered."""
         self._of(signature, uid).cacheable = False
 
-    def came_once(self, signature: K) -> bool:
+    def seen_once(self, signature: K) -> bool:
         history = self._seen.get(signature)
         return history is not None and history.times == 1
 
@@ -325,7 +325,7 @@ class AnswerCache:
 
     def decided_without(self, runtime: ProfileRuntime, cycle: Cycle) -> None:
         """A signature that came once may never come again: what plugins noted of it is dropped."""
-        if self._history.came_once((runtime.name, cycle.facts.signature)):
+        if self._history.seen_once((runtime.name, cycle.facts.signature)):
             cycle.facts.notes.clear()
 
     def get(self, runtime: ProfileRuntime, cycle: Cycle) -> CacheEntry | None:

@@ -1,28 +1,34 @@
 """Explains how a pod's gang stands: how many members there are, how many would fit, and what stops the rest.
 
+Also counts the members of all gangs that a scheduler knows.
+
 The members are placed by the code that schedules, on a cluster that may be changed, and taken back.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from podium.cluster import Cluster, Rows
+from podium.cluster import Cluster
 from podium.cluster.pod_groups import PodGroupStates
 from podium.config.feature_gates import Gate
 from podium.engine.decide import NodeSearch, decide
-from podium.engine.gangs.gang_attempt import GangAttempt, UnplacedMember
-from podium.engine.gangs.group_attempt import GroupAttempt
-from podium.engine.gangs.group_placements import try_group
+from podium.engine.gangs.gang_attempt import GangAttempt, Member, place_gang
+from podium.engine.gangs.group_attempt import try_group
 from podium.engine.sampling import Sampling
 from podium.engine.unblock import Remedy, remedies
 from podium.framework.cycle import Cycle
-from podium.framework.gang import GangPlugin, GangState
+from podium.framework.gang import GangCount, GangPlugin, GangState
 from podium.framework.profile import ProfileRuntime
 from podium.framework.queued import QueuedPod
-from podium.framework.status import PluginError, Status, Waits
+from podium.framework.status import NO_WAITS, PluginError, Status, Waits
 from podium.kube import Pod
 from podium.kube.pod_group import pod_group_key
+
+if TYPE_CHECKING:
+    from podium.engine.scheduler import Scheduler
 
 
 @dataclass
@@ -69,16 +75,13 @@ def _explain(runtime: ProfileRuntime, plugin: GangPlugin, state: GangState, samp
     )
     if state.objection:
         return explanation
-    attempt = GangAttempt(_Trial(runtime.handle.cluster, sampling), runtime, plugin, gang)
-    attempt.place_members([QueuedPod(pod, 0.0) for pod in gang.members])
+    attempt = GangAttempt(_Trial(runtime.handle.cluster, sampling), runtime)
+    explanation.starts = place_gang(attempt, plugin, gang, [QueuedPod(pod, 0.0) for pod in gang.members])
     explanation.would_fit = len(attempt.placed)
-    explanation.starts = attempt.enough
-    obstacles: dict[str, Obstacle] = {}
     for unplaced in attempt.unplaced:
-        message = _message(unplaced)
-        obstacles.setdefault(message, Obstacle(message, [])).pods.append(unplaced.queued.pod.key)
-    explanation.obstacles = list(obstacles.values())
-    if attempt.unplaced and not attempt.enough:
+        unplaced.diagnose()
+    explanation.obstacles = _obstacles(attempt.unplaced)
+    if attempt.unplaced and not explanation.starts:
         explanation.remedies = remedies(runtime, attempt.unplaced[0].queued.pod, sampling)
     attempt.take_back()
     return explanation
@@ -102,20 +105,12 @@ def explain_pod_group(runtime: ProfileRuntime, pod: Pod, placer: _Trial, samplin
     waiting = sorted(state.unscheduled, key=lambda each: (-each.priority, each.key))
     ready = [QueuedPod(each, 0.0) for each in waiting if not each.terminating and not each.spec.scheduling_gates]
 
-    def attempt_on(rows: Rows | None) -> GroupAttempt:
-        return GroupAttempt(placer, runtime, handle.nominator, sampling, rows)
-
-    result, attempt = try_group(runtime, key, ready, attempt_on)
+    result, attempt = try_group(placer, runtime, key, ready, to_the_end=True)
     explanation.would_fit = sum(bool(each.node_name) and each.status is None for each in result.members)
     explanation.starts = result.status is None
-    obstacles: dict[str, Obstacle] = {}
-    for member in result.members:
-        if member.status is not None:
-            message = member.status.message
-            obstacles.setdefault(message, Obstacle(message, [])).pods.append(member.queued.pod.key)
     if not result.members and result.status is not None:
         explanation.objection = result.status.message
-    explanation.obstacles = list(obstacles.values())
+    explanation.obstacles = _obstacles(result.members)
     unplaced = [member for member in result.members if not member.node_name]
     if unplaced and result.status is not None:
         explanation.remedies = remedies(runtime, unplaced[0].queued.pod, sampling)
@@ -124,9 +119,13 @@ def explain_pod_group(runtime: ProfileRuntime, pod: Pod, placer: _Trial, samplin
     return explanation
 
 
-def _message(unplaced: UnplacedMember) -> str:
-    why = unplaced.why
-    return why.diagnosis().message if isinstance(why, NodeSearch) else why.message
+def _obstacles(members: Iterable[Member]) -> list[Obstacle]:
+    found: dict[str, Obstacle] = {}
+    for member in members:
+        if member.status is not None:
+            message = member.status.message
+            found.setdefault(message, Obstacle(message, [])).pods.append(member.queued.pod.key)
+    return list(found.values())
 
 
 class _Trial:
@@ -134,20 +133,43 @@ class _Trial:
 
     def __init__(self, cluster: Cluster, sampling: Sampling) -> None:
         self.cluster = cluster
-        self._sampling = sampling
+        self.sampling = sampling
 
     def search(self, runtime: ProfileRuntime, cycle: Cycle) -> int | NodeSearch:
-        decision = decide(runtime, cycle, self._sampling)
+        decision = decide(runtime, cycle, self.sampling)
         return decision.search if decision.row is None else decision.row
 
-    def place(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> Status | Waits:
+    def place(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str, *, permit: bool = True) -> Status | Waits:
         self.cluster.assume(cycle.pod, node_name, cycle.facts)
         try:
             refusal = runtime.run_reserve(cycle, node_name)
-            return runtime.run_permit(cycle, node_name) if refusal is None else refusal
+            if refusal is not None:
+                return refusal
+            return runtime.run_permit(cycle, node_name) if permit else NO_WAITS
         except PluginError as error:
             return Status.error(str(error))
 
     def take_back(self, runtime: ProfileRuntime, cycle: Cycle, node_name: str) -> None:
         runtime.run_unreserve(cycle, node_name)
         self.cluster.forget(cycle.pod.uid)
+
+
+def gang_counts(engine: Scheduler) -> list[GangCount]:
+    """The gangs of plugins and those among the PodGroups of scheduling.k8s.io, those that wait first."""
+    found = {
+        gang.key: gang
+        for runtime in engine.profiles.values()
+        for plugin in runtime.gang_plugins
+        for gang in plugin.gangs()
+    }
+    found |= {gang.key: gang for gang in _pod_groups(engine)}
+    return sorted(found.values(), key=lambda gang: (gang.assigned >= gang.minimum, gang.key))
+
+
+def _pod_groups(engine: Scheduler) -> Iterator[GangCount]:
+    """The gangs among the PodGroups of scheduling.k8s.io, where the gate for these is on."""
+    groups = engine.cluster.objects.pod_groups
+    for state in engine.cluster.account(PodGroupStates) or ():
+        group = groups.get(state.key)
+        if group is not None and group.min_count is not None:
+            yield GangCount(state.key, group.min_count, state.members, state.scheduled)

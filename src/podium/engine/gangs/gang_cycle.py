@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from podium.cluster import Cluster
 from podium.config.points import Point
-from podium.engine.decide import NodeSearch, make_room
-from podium.engine.gangs.gang_attempt import GangAttempt, UnplacedMember
+from podium.engine.gangs.gang_attempt import GangAttempt, Member, place_gang
 from podium.framework.answer_keys import AnswerKeys
 from podium.framework.answers import describe
 from podium.framework.cycle import Cycle
@@ -165,9 +164,8 @@ class GangCycles:
             self._scheduler.fail(queued, found.known[0], Nomination(""), found.known[1])
             return
         members = self._members(gang, queued)
-        attempt = GangAttempt(self._scheduler, runtime, found.plugin, gang)
-        attempt.place_members(members)
-        if attempt.enough:
+        attempt = GangAttempt(self._scheduler, runtime)
+        if place_gang(attempt, found.plugin, gang, members):
             self._failed.forget(runtime, gang.key)
             self._bind(runtime, found.plugin, attempt)
         else:
@@ -195,8 +193,7 @@ class GangCycles:
             self._timer.decided(member.queued)
             self._scheduler.start_binding(runtime, cycle, member.queued, member.node_name, member.waits)
         for unplaced in attempt.unplaced:
-            status, nomination, diagnosis = self._make_room(runtime, unplaced)
-            self._scheduler.fail(unplaced.queued, status, nomination, diagnosis)
+            self._scheduler.fail(unplaced.queued, *_reason(runtime, unplaced))
 
     def _drop(self, runtime: ProfileRuntime, gang: Gang, attempt: GangAttempt) -> None:
         """Take everything back and have every member fail. Room is made with the placed members in place."""
@@ -205,7 +202,7 @@ class GangCycles:
         being_freed = 0
         for unplaced in attempt.unplaced:
             pod = unplaced.queued.pod
-            status, nomination, diagnosis = self._make_room(runtime, unplaced)
+            status, nomination, diagnosis = _reason(runtime, unplaced)
             node = nominator.node_of(pod.uid) if nomination is None else nomination.node_name
             if node:
                 being_freed += 1
@@ -227,17 +224,9 @@ class GangCycles:
             }
             self._failed.remember(runtime, gang.key, cycles, reasons)
 
-    @staticmethod
-    def _make_room(
-        runtime: ProfileRuntime, unplaced: UnplacedMember
-    ) -> tuple[Status, Nomination | None, Diagnosis | None]:
-        """How a member fails that no node takes, after PostFilter, or that was refused on its node."""
-        why = unplaced.why
-        if isinstance(why, NodeSearch):
-            diagnosis = why.diagnosis()
-            nomination = make_room(runtime, unplaced.cycle, diagnosis)
-            return Status.unschedulable(diagnosis.message), nomination, diagnosis
-        if not why.rejected:
-            return why, Nomination(""), None
-        diagnosis = refused_by_one(why)
-        return Status(why.code, (diagnosis.message,), why.plugin), Nomination(""), diagnosis
+
+def _reason(runtime: ProfileRuntime, unplaced: Member) -> tuple[Status, Nomination | None, Diagnosis | None]:
+    """How a member fails that no node takes, after PostFilter, or that was refused on its node."""
+    unplaced.diagnose(runtime)
+    assert unplaced.status is not None
+    return unplaced.status, unplaced.nomination, unplaced.diagnosis

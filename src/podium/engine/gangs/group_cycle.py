@@ -1,7 +1,7 @@
 """Schedules the members of a PodGroup (scheduling.k8s.io) together, as kube-scheduler does with GenericWorkload on.
 
-Popping one member takes all others that wait out of the queue. They are tried in order (priority, then who became ready
-first); what then happens to each follows from the whole group:
+From Kubernetes 1.37 on the queue holds one entity for each group; in 1.36, popping one member takes all others that
+wait out of the queue. Members are tried in order; what then happens to each follows from the whole group:
 
     schedulable              members with a node are bound; the others fail, each for its own reason
     waiting for preemption   members keep their nodes as nominations until the victims are gone
@@ -11,37 +11,42 @@ first); what then happens to each follows from the whole group:
 The condition PodGroupInitiallyScheduled of the PodGroup (in 1.36: PodGroupScheduled) says which it was. It never goes
 back once it is True.
 
-Also asks the preemption plugin to make room for a whole PodGroup, with the gate WorkloadAwarePreemption on.
+Also asks plugins to make room for a PodGroup that is unschedulable (in 1.36 with the gate WorkloadAwarePreemption).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from podium.cluster.pod_groups import PodGroupStates
 from podium.config.feature_gates import Gate
 from podium.config.points import Point
-from podium.engine.gangs.group_attempt import UNSCHEDULABLE_GROUP, GroupAttempt, GroupResult, TriedMember
-from podium.engine.gangs.group_placements import try_group
+from podium.engine.gangs.gang_attempt import CLEAR, Member, Placer
+from podium.engine.gangs.group_attempt import UNSCHEDULABLE_GROUP, GroupResult, GroupTrial, try_group
 from podium.framework.diagnosis import Nomination
+from podium.framework.gang import GroupFit, GroupRoom
 from podium.framework.profile import ProfileRuntime
 from podium.framework.protocols import PodGroupPostFilterPlugin
-from podium.framework.queued import QueuedPod
-from podium.framework.status import Code, Status
+from podium.framework.queued import QueuedGroup, QueuedPod
+from podium.framework.status import Code, Status, Waits
 from podium.framework.timer import Timer
 from podium.kube import Condition, Pod, PodGroup
 from podium.kube.pod_group import pod_group_key
-from podium.preemption.group_victims import Fits
 
 if TYPE_CHECKING:
-    from podium.cluster import Rows
     from podium.engine.scheduler import Scheduler
 
-
-CLEAR: Final = Nomination("")
-
 OnCondition = Callable[[PodGroup, Condition], None]
+
+GANG_SCHEDULING: Final = "GangScheduling"
+"""The plugin whose barrier is open once a group may be bound."""
+NO_PLUGIN: Final = Status.unschedulable(
+    "default preemption plugin is not registered, workload aware preemption is disabled"
+)
+CONSTRAINED: Final = Status.unschedulable(
+    "workload aware preemption is not supported for pod groups with scheduling constraints"
+)
 
 
 class PodGroupCycles:
@@ -52,48 +57,81 @@ class PodGroupCycles:
         self._timer = timer
         self._on_condition = on_condition
         self._states = PodGroupStates.of(scheduler.cluster)
+        self._queued = scheduler.rules.pod_groups_are_queued
 
-    def run(self, queued: QueuedPod) -> None:
-        """Try the group of a popped pod."""
-        key = pod_group_key(queued.pod)
+    def run(self, popped: QueuedPod) -> None:
+        """Try the group that was popped, or whose member was."""
+        key = popped.group.key if isinstance(popped, QueuedGroup) else pod_group_key(popped.pod)
         assert key is not None
-        members = self._members(key, queued)
-        runtime = self._runtime(members)
-        if isinstance(runtime, Status):
-            for member in members:
-                self._scheduler.fail(member, runtime, CLEAR)
-            return
-        members = [member for member in members if not self._skipped(member)]
-        if not members:
-            return
+        members = self._members(key, popped)
         left = list(members)
+        status: Status | None = Status.error("internal error")
         try:
-            self._cycle(runtime, key, queued, members, left)
+            status = self._try(key, popped, members, left)
         except Exception:  # whatever it is, the other members go back to the queue
             for member in left:  # the driver puts back the popped one
-                if member is not queued:
+                if member is not popped:
                     self._scheduler.abandon(member, Status.error("internal error"))
             raise
+        finally:
+            if isinstance(popped, QueuedGroup):
+                self._scheduler.queue.group_tried(popped, status)
 
-    def _members(self, key: str, queued: QueuedPod) -> list[QueuedPod]:
-        """The popped pod and all mates that may be tried, now in flight, in the order in which they are tried."""
-        state = self._states.get(key)
-        waiting = [] if state is None else state.unscheduled
-        mates = self._scheduler.queue.take_active(pod.key for pod in waiting if pod.uid != queued.pod.uid)
-        for mate in mates:
-            mate.began = queued.began
-        return sorted((queued, *mates), key=lambda each: (-each.pod.priority, each.initial_attempt or 0.0))
-
-    def _runtime(self, members: list[QueuedPod]) -> ProfileRuntime | Status:
-        first = members[0].pod.spec.scheduler_name
+    def _try(self, key: str, popped: QueuedPod, members: list[QueuedPod], left: list[QueuedPod]) -> Status | None:
+        """None: the group is scheduled; `left` loses each member that has been dealt with."""
+        wrong = self._objection(key, members)
+        if wrong is not None:
+            for member in members:
+                left.remove(member)
+                self._scheduler.fail(member, wrong, CLEAR)
+            if self._queued:
+                self._write_condition(key, GroupResult(wrong))
+            return wrong
         for member in members:
-            name = member.pod.spec.scheduler_name
-            if name != first:
+            if self._skipped(member):
+                left.remove(member)
+        members = list(left)
+        if not members:
+            return None
+        runtime = self._scheduler.profiles[members[0].pod.spec.scheduler_name]
+        return self._cycle(runtime, key, popped, members, left)
+
+    def _members(self, key: str, popped: QueuedPod) -> list[QueuedPod]:
+        """All members that are to be tried, now in flight, in order."""
+        if isinstance(popped, QueuedGroup):
+            members = list(popped.members)
+        else:
+            state = self._states.get(key)
+            waiting = [] if state is None else state.unscheduled
+            mates = self._scheduler.queue.take_active(pod.key for pod in waiting if pod.uid != popped.pod.uid)
+            members = sorted((popped, *mates), key=lambda each: (-each.pod.priority, each.initial_attempt or 0.0))
+        for member in members:
+            member.began = popped.began
+        return members
+
+    def _objection(self, key: str, members: Sequence[QueuedPod]) -> Status | None:
+        """Why these pods cannot be one group."""
+        pods = [member.pod for member in members]
+        group = self._scheduler.cluster.objects.pod_groups.get(key)
+        state = self._states.get(key)
+        if self._queued and state is not None:
+            pods += [placed.pod for placed in state.placed.values()]
+        first = pods[0]
+        whole = "all pods in a single pod group should have the same"
+        for pod in pods:
+            name, expected = pod.spec.scheduler_name, first.spec.scheduler_name
+            if name != expected:
+                return Status.error(f'{whole} .spec.schedulerName set, got: "{name}" and "{expected}"')
+            if not self._queued or group is None:
+                continue
+            if pod.priority != group.priority:
                 return Status.error(
-                    "all pods in a single pod group should have the same .spec.schedulerName set, "
-                    f'got: "{name}" and "{first}"'
+                    f"{whole} priority as the pod group's priority, got {pod.priority} and {group.priority}"
                 )
-        return self._scheduler.profiles[first]
+            policy, other = _policy(pod), _policy(first)
+            if policy != other:
+                return Status.error(f"{whole} preemption policy, got {policy} and {other}")
+        return None
 
     def _skipped(self, member: QueuedPod) -> bool:
         if not self._scheduler.to_be_skipped(member.pod):
@@ -103,96 +141,76 @@ class PodGroupCycles:
 
     def _cycle(
         self, runtime: ProfileRuntime, key: str, popped: QueuedPod, members: list[QueuedPod], left: list[QueuedPod]
-    ) -> None:
-        scheduler = self._scheduler
-
-        def attempt_on(rows: Rows | None) -> GroupAttempt:
-            return GroupAttempt(scheduler, runtime, scheduler.nominator, scheduler.sampling, rows)
-
-        result, attempt = try_group(runtime, key, members, attempt_on)
+    ) -> Status | None:
+        result, attempt = try_group(self._scheduler, runtime, key, members)
         self._timer.group_decided(popped)
+        found = result.status
         if attempt is not None and result.status is not None:
             attempt.take_back()
             attempt = None
-        if Gate.WORKLOAD_AWARE_PREEMPTION in runtime.handle.gates and result.code is Code.UNSCHEDULABLE:
-            self._preempt(runtime, key, members, result, attempt_on)
+        look_for_room(self._scheduler, runtime, key, members, result)
+        untried = found if self._queued else result.status
         for number, member in enumerate(members):
             tried = result.members[number] if number < len(result.members) else None
-            self._finish(runtime, member, tried, result, standing=attempt is not None)
+            self._finish(runtime, member, tried, result, untried, standing=attempt is not None)
             left.remove(member)
         self._timer.group_tried(popped, _result_of(result))
-        self._write_condition(key, result, runtime.handle.rules.pod_group_condition)
-
-    def _preempt(
-        self,
-        runtime: ProfileRuntime,
-        key: str,
-        members: list[QueuedPod],
-        result: GroupResult,
-        attempt_on: Callable[[Rows | None], GroupAttempt],
-    ) -> None:
-        """Look for victims of the whole group, and note in the result what came of it."""
-
-        def fits() -> Status | None:
-            trial, attempt = try_group(runtime, key, members, attempt_on, post_filters=False)
-            if attempt is not None:
-                attempt.take_back()
-            return trial.status
-
-        assert result.status is not None
-        status = preempt_for_group(runtime, key, [member.pod for member in members], fits)
-        if status is None:
-            result.waiting_for_preemption = True
-        elif status.code is Code.ERROR:
-            result.status = status
-        else:
-            result.status = Status(Code.UNSCHEDULABLE, (*result.status.reasons, status.message))
+        self._write_condition(key, result)
+        return found
 
     # What becomes of each member
 
     def _finish(
-        self, runtime: ProfileRuntime, queued: QueuedPod, tried: TriedMember | None, result: GroupResult, standing: bool
+        self,
+        runtime: ProfileRuntime,
+        queued: QueuedPod,
+        tried: Member | None,
+        result: GroupResult,
+        untried: Status | None,
+        *,
+        standing: bool,
     ) -> None:
         scheduler, status = self._scheduler, result.status
+        node = result.nodes.get(queued.pod.uid) if result.waiting_for_preemption else None
+        nomination = None if node is None else Nomination(node)
         if status is not None and status.code is Code.ERROR:
             own = None if tried is None else tried.status
             scheduler.fail(queued, own if own is not None and own.code is Code.ERROR else status, CLEAR)
         elif tried is None:
-            assert status is not None
-            scheduler.fail(queued, status, None)
+            assert untried is not None
+            scheduler.fail(queued, untried, nomination)
         elif tried.status is None and status is None:
             self._bind(runtime, tried, standing)
         elif tried.status is None and result.waiting_for_preemption:
             assert status is not None
-            scheduler.fail(queued, status, Nomination(tried.node_name))
-        elif tried.status is None or (tried.needs_preemption and not result.waiting_for_preemption):
-            scheduler.fail(queued, Status.unschedulable(UNSCHEDULABLE_GROUP, tried.permit_message), CLEAR)
+            scheduler.fail(queued, status, nomination)
+        elif tried.status is None or (tried.node_name and not result.waiting_for_preemption):
+            scheduler.fail(queued, with_its_group(runtime, tried, result), CLEAR)
         else:
-            scheduler.fail(queued, tried.status, tried.nomination, tried.diagnosis)
+            scheduler.fail(queued, tried.status, nomination or tried.nomination, tried.diagnosis)
 
-    def _bind(self, runtime: ProfileRuntime, tried: TriedMember, standing: bool) -> None:
+    def _bind(self, runtime: ProfileRuntime, tried: Member, standing: bool) -> None:
         """Bind a member that has a node. The gang's barrier is open: enough of its mates have one as well."""
-        if not standing and not self._restore(runtime, tried):
-            return
-        tried.waits.pop(GANG_SCHEDULING, None)
-        self._timer.decided(tried.queued)
-        self._scheduler.start_binding(runtime, tried.cycle, tried.queued, tried.node_name, tried.waits)
-
-    def _restore(self, runtime: ProfileRuntime, tried: TriedMember) -> bool:
-        """Place a member on the node that was found for it before everything was taken back; whether it is there."""
-        waits = self._scheduler.place(runtime, tried.cycle, tried.node_name)
+        scheduler = self._scheduler
+        waits: Status | Waits = tried.waits
+        if not standing:
+            waits = scheduler.place(runtime, tried.cycle, tried.node_name)
+        elif self._queued:
+            waits = scheduler.permit(runtime, tried.cycle, tried.node_name)
         if isinstance(waits, Status):
-            self._scheduler.take_back(runtime, tried.cycle, tried.node_name)
-            self._scheduler.fail_on_node(tried.queued, waits)
-            return False
-        tried.waits = waits
-        return True
+            scheduler.take_back(runtime, tried.cycle, tried.node_name)
+            scheduler.fail_on_node(tried.queued, waits)
+            return
+        waits = Waits(waits)
+        waits.pop(GANG_SCHEDULING, None)
+        self._timer.decided(tried.queued)
+        scheduler.start_binding(runtime, tried.cycle, tried.queued, tried.node_name, waits)
 
-    def _write_condition(self, key: str, result: GroupResult, name: str) -> None:
+    def _write_condition(self, key: str, result: GroupResult) -> None:
         group = self._scheduler.cluster.objects.pod_groups.get(key)
         if group is None:
             return
-        status = result.status
+        name, status = self._scheduler.rules.pod_group_condition, result.status
         if status is None:
             state, reason, message = "True", "Scheduled", ""
         else:
@@ -215,8 +233,43 @@ class PodGroupCycles:
             )
 
 
-GANG_SCHEDULING: Final = "GangScheduling"
-"""The plugin whose barrier is open once a group may be bound."""
+def look_for_room(
+    placer: Placer, runtime: ProfileRuntime, key: str, members: Sequence[QueuedPod], result: GroupResult
+) -> None:
+    """Look for victims of a whole group that is unschedulable, and note in the result what came of it."""
+    queued = runtime.handle.rules.pod_groups_are_queued
+    status = result.status
+    if status is None or status.code is not Code.UNSCHEDULABLE:
+        return
+    if not queued and Gate.WORKLOAD_AWARE_PREEMPTION not in runtime.handle.gates:
+        return
+    failed = [
+        (each.cycle, each.diagnosis)
+        for each in result.members
+        if each.search is not None and each.diagnosis is not None
+    ]
+    trial = GroupTrial(placer, runtime, key, members, failed)
+    room = (_room_for if queued else preempt_for_group)(runtime, key, [member.pod for member in members], trial)
+    if room.status is None:
+        result.waiting_for_preemption = True
+        result.nodes |= room.nodes
+    if room.status is not None and room.status.code is Code.ERROR:
+        result.status = room.status
+    elif room.status is not None or queued:
+        message = room.message if room.status is None else room.status.message
+        result.status = Status(Code.UNSCHEDULABLE, (*status.reasons, message))
+
+
+def with_its_group(runtime: ProfileRuntime, tried: Member, result: GroupResult) -> Status:
+    """Why a member that could have a node fails: its group does."""
+    assert result.status is not None
+    queued = runtime.handle.rules.pod_groups_are_queued
+    why = result.status.message if queued else tried.waits.message if tried.waits else ""
+    return Status.unschedulable(UNSCHEDULABLE_GROUP, why)
+
+
+def _policy(pod: Pod) -> str:
+    return pod.spec.preemption_policy or "PreemptLowerPriority"
 
 
 def _result_of(result: GroupResult) -> str:
@@ -228,29 +281,38 @@ def _result_of(result: GroupResult) -> str:
     return "waiting_on_preemption" if result.waiting_for_preemption else "unschedulable"
 
 
-NO_PLUGIN: Final = Status.unschedulable(
-    "default preemption plugin is not registered, workload aware preemption is disabled"
-)
-CONSTRAINED: Final = Status.unschedulable(
-    "workload aware preemption is not supported for pod groups with scheduling constraints"
-)
+def _room_for(runtime: ProfileRuntime, key: str, pods: Sequence[Pod], fit: GroupFit) -> GroupRoom:
+    """Ask the podGroupPostFilter plugins, until one makes room or knows that there can be none."""
+    group = runtime.handle.cluster.objects.pod_groups.get(key)
+    assert group is not None, "a group without its object is in no queue"
+    reasons: list[str] = []
+    for plugin in _plugins(runtime, Point.POD_GROUP_POST_FILTER):
+        room = plugin.pod_group_post_filter(group, pods, fit)
+        if room.status is None or room.status.code is Code.UNRESOLVABLE:
+            return room
+        if room.status.code is not Code.UNSCHEDULABLE:
+            name, why = getattr(plugin, "name", ""), room.status.message
+            return GroupRoom(Status.error(f'error in "{name}" PodGroupPostFilter plugins: {why}'))
+        reasons += room.status.reasons
+    return GroupRoom(Status.unschedulable(*reasons))
 
 
-def preempt_for_group(runtime: ProfileRuntime, key: str, pods: Sequence[Pod], fits: Fits) -> Status | None:
-    """Evict for the group ("namespace/name"); None where that is under way, or why it is not."""
-    own_point = runtime.handle.rules.pod_group_post_filter_point
-    point = Point.POD_GROUP_POST_FILTER if own_point else Point.POST_FILTER
-    plugins = [each for each in runtime.at(point) if isinstance(each, PodGroupPostFilterPlugin)]
+def preempt_for_group(runtime: ProfileRuntime, key: str, pods: Sequence[Pod], fit: GroupFit) -> GroupRoom:
+    """The same by the rules of 1.36, where postFilter plugins do it."""
     group = runtime.handle.cluster.objects.pod_groups.get(key)
     if group is None:
         name = key.partition("/")[2]
-        return Status.error(f'failed to get pod group object: podgroup.scheduling.k8s.io "{name}" not found')
+        return GroupRoom(Status.error(f'failed to get pod group object: podgroup.scheduling.k8s.io "{name}" not found'))
     if group.topology_key is not None:
-        return CONSTRAINED
+        return GroupRoom(CONSTRAINED)
     reasons: list[str] = []
-    for plugin in plugins:
-        status = plugin.pod_group_post_filter(group, pods, fits)
-        if status is None or status.code is not Code.UNSCHEDULABLE:
-            return status
-        reasons += status.reasons
-    return Status.unschedulable(*reasons) if reasons else NO_PLUGIN
+    for plugin in _plugins(runtime, Point.POST_FILTER):
+        room = plugin.pod_group_post_filter(group, pods, fit)
+        if room.status is None or room.status.code is not Code.UNSCHEDULABLE:
+            return room
+        reasons += room.status.reasons
+    return GroupRoom(Status.unschedulable(*reasons) if reasons else NO_PLUGIN)
+
+
+def _plugins(runtime: ProfileRuntime, point: Point) -> Iterable[PodGroupPostFilterPlugin]:
+    return [each for each in runtime.at(point) if isinstance(each, PodGroupPostFilterPlugin)]

@@ -1,6 +1,6 @@
 """Holds failed pods before they are tried again, twice as long each time.
 
-    duration   = min(initial × 2^(count − 1), maximum)
+    duration   = min(initial × 2^(count − 1), maximum × √members)      (members of a pod group; one pod is 1)
     expiration = ⌊time of the failure + duration⌋           (whole seconds)
 
 where count is the number of errors in a row or, after a rejection, the number of rejections so far. A pod is held
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from podium.engine.queue.heap import KeyedHeap, LessHeap, PodHeap, Sorter, sort_key_of
 from podium.framework.clock import Clock
-from podium.framework.queued import QueuedPod
+from podium.framework.queued import QueuedGroup, QueuedPod
 
 NEVER_WAITED = -math.inf
 """The expiration of a pod that has nothing to wait for."""
@@ -56,7 +56,8 @@ class BackoffQueue:
         if count == 0 or self._maximum == 0:
             return NEVER_WAITED
         if queued.backoff_expiration is None:
-            duration = min(self._initial * 2 ** min(count - 1, _MOST_DOUBLINGS), self._maximum)
+            maximum = self._maximum * math.sqrt(queued.group_size) if isinstance(queued, QueuedGroup) else self._maximum
+            duration = min(self._initial * 2 ** min(count - 1, _MOST_DOUBLINGS), maximum)
             queued.backoff_expiration = float(math.floor(queued.timestamp + duration))
         return queued.backoff_expiration
 

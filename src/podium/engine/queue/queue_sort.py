@@ -93,4 +93,4 @@ class _Key:
 
 def usual_key(queued: QueuedPod) -> tuple[int, float, int]:
     """PrioritySort's order."""
-    return -queued.pod.priority, queued.timestamp, queued.sequence
+    return -queued.priority, queued.timestamp, queued.sequence

@@ -15,13 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from podium.framework.answers import describe
-from podium.framework.declarations import wrong_interest
-from podium.framework.derived_interests import derived_interests
+from podium.framework.declarations import derived_interests, wrong_interest
 from podium.framework.events import USUAL, Action, Concerns, Event, Hint, Interest, Resource
 from podium.framework.extender import EXTENDER
 from podium.framework.plugin import Plugin
 from podium.framework.plugin_failures import OnPluginFailure, PluginFailure, ignore_failure
-from podium.framework.queued import QueuedPod
+from podium.framework.queued import QueuedGroup, QueuedPod
 from podium.framework.status import PluginError
 from podium.framework.timer import UNTIMED, Step, Timer
 from podium.kube import Pod
@@ -153,7 +152,10 @@ class Hints:
         return Listeners(event.label, event.wildcard, tuple(found), hints, frozenset(one_by_one), concerns)
 
     def strategy(self, queued: QueuedPod, listeners: Listeners, before: Any, after: Any) -> Strategy:
-        """Whether an event is worth a new attempt at a pod, and how soon."""
+        """Whether an event is worth a new attempt at a pod, or at any member of a pod group, and how soon."""
+        if isinstance(queued, QueuedGroup):
+            found = {self.strategy(member, listeners, before, after) for member in queued.members}
+            return next(each for each in (Strategy.IMMEDIATELY, Strategy.AFTER_BACKOFF, Strategy.SKIP) if each in found)
         pod, unschedulable, pending = queued.pod, queued.unschedulable_plugins, queued.pending_plugins
         if not unschedulable and not pending:
             return Strategy.AFTER_BACKOFF

@@ -12,14 +12,16 @@ be of use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
-from podium.config.resolved import POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION
+from podium.cluster.objects import Store
 from podium.engine.changes import pod_events
+from podium.engine.queue.group_entities import ATTEMPT_FAILED, INCOMPLETE, PENDING, GroupEntities
 from podium.engine.queue.heap import Sorter
 from podium.engine.queue.in_flight import InFlight
-from podium.engine.queue.queueing_hints import Hints, HintsByProfile, Listeners, Strategy
+from podium.engine.queue.queueing_hints import Hints, Listeners, Strategy
 from podium.engine.queue.sub_queues import (
     ACTIVE,
     BACKOFF,
@@ -28,19 +30,19 @@ from podium.engine.queue.sub_queues import (
     POD_ADD,
     UNSCHEDULABLE,
     OnMove,
-    PreEnqueue,
+    QueuePlugins,
+    QueueSettings,
     SubQueues,
 )
 from podium.engine.queue.unschedulable_pods import UnschedulableFlush, WakeTimes, last_tried
 from podium.framework.clock import Clock
 from podium.framework.events import FORCE_ACTIVATE, PLUGIN_TIMER, UNSCHEDULABLE_TIMEOUT, Event, Interest, Resource
 from podium.framework.nominator import Nominator
-from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
-from podium.framework.queued import QueuedPod
+from podium.framework.queued import QueuedGroup, QueuedPod
+from podium.framework.status import Status
 from podium.framework.timer import UNTIMED, Timer
-from podium.kube import Pod
+from podium.kube import Pod, PodGroup
 
-ATTEMPT_FAILED = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 
 
@@ -59,43 +61,24 @@ class SchedulingQueue:
         sorter: Sorter,
         clock: Clock,
         nominator: Nominator,
-        *,
-        pre_enqueue: Mapping[str, PreEnqueue] | None = None,
-        hints: HintsByProfile | None = None,
-        initial_backoff: float = 1.0,
-        max_backoff: float = 10.0,
-        max_in_unschedulable: float = POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION,
+        plugins: QueuePlugins,
+        settings: QueueSettings,
         timer: Timer = UNTIMED,
-        on_failure: OnPluginFailure = ignore_failure,
-        report: Callable[[str], None] = lambda _message: None,
-        pod_groups: bool = False,
-        nominates_gated: bool = True,
-        names_own_changes: bool = True,
+        queued_groups: Store[PodGroup] | None = None,
     ) -> None:
-        """`pre_enqueue` and `hints` go by profile; `report` hears what goes wrong in a plugin. With `pod_groups`, a
-        member of a PodGroup that failed always backs off, whatever happened meanwhile. With `nominates_gated`, the
-        nominated node of a gated pod is reserved for it."""
-        self._nominates_gated = nominates_gated
-        self._own = Resource.TARGET_POD if names_own_changes else Resource.UNSCHEDULABLE_POD
-        self._pod_add, self._pod_update = (POD_ADD, POD_ADD) if names_own_changes else (OLD_POD_ADD, OLD_POD_UPDATE)
-        self._pod_groups = pod_groups
+        """With `queued_groups`, the known PodGroups, each group is one entity."""
+        named = settings.names_own_changes
+        self._nominates_gated = settings.nominates_gated
+        self._own = Resource.TARGET_POD if named else Resource.UNSCHEDULABLE_POD
+        self._pod_add, self._pod_update = (POD_ADD, POD_ADD) if named else (OLD_POD_ADD, OLD_POD_UPDATE)
+        self._pod_groups = settings.members_back_off
         self._clock = clock
         self._nominator = nominator
-        self._hints = Hints(hints or {}, timer, on_failure)
-        self._queues = SubQueues(
-            sorter,
-            clock,
-            nominator,
-            pre_enqueue or {},
-            self._hints.concerns,
-            initial_backoff=initial_backoff,
-            max_backoff=max_backoff,
-            timer=timer,
-            report=report,
-            pod_groups=pod_groups,
-        )
+        self._hints = Hints(plugins.hints, timer, plugins.on_failure)
+        self._queues = SubQueues(sorter, clock, nominator, plugins, self._hints.concerns, settings, timer)
+        self._groups = None if queued_groups is None else GroupEntities(self._queues, queued_groups, self._pod_add)
         self._sequence = 0
-        self._flush = UnschedulableFlush(clock.now(), max_in_unschedulable)
+        self._flush = UnschedulableFlush(clock.now(), settings.max_in_unschedulable)
         self._wake_times = WakeTimes()
         self.in_flight = InFlight()
         self.cycles = 0
@@ -107,7 +90,13 @@ class SchedulingQueue:
         """A new pod without a node."""
         if self._nominates_gated:
             self._nominator.nominate(pod)
-        self._queues.to_active(self._new(pod), self._pod_add)
+        self._enter(pod, self._pod_add)
+
+    def _enter(self, pod: Pod, label: str) -> None:
+        if self._groups is not None and pod.spec.scheduling_group is not None:
+            self._groups.add(self._new(pod))
+        else:
+            self._queues.to_active(self._new(pod), label)
 
     def update(self, before: Pod, after: Pod) -> None:
         """A pod without a node changed. One in flight will be shown the change if it fails."""
@@ -115,13 +104,14 @@ class SchedulingQueue:
             for event in pod_events(before, after, self._own):
                 self.in_flight.record(self._hints.listeners(event), before, after)
             return
-        queued = self._queues.get(after.key)
+        queued = self.get(after.key)
         if queued is None:
-            self._queues.to_active(self._new(after), self._pod_update)
+            self._enter(after, self._pod_update)
             return
         queued.pod = after
         self._renominate(before, after)
-        if not self._resort(queued):
+        queued = self._entity(after)
+        if queued is not None and not self._resort(queued):
             for event in pod_events(before, after, self._own):
                 listeners = self._hints.listeners(event)
                 strategy = self._hints.strategy(queued, listeners, before, after)
@@ -136,15 +126,30 @@ class SchedulingQueue:
         queued = self._queues.get(pod.key)
         if queued is not None:
             self._queues.take_out(queued)
+        elif self._groups is not None:
+            self._groups.remove(pod)
 
     def pop(self) -> QueuedPod | None:
-        """The next pod to try, now in flight; None when none is ready. An idle scheduler cuts backoffs short."""
+        """The next pod or pod group to try, now in flight; None when none is ready. An idle scheduler cuts backoffs
+        short."""
         while (queued := self._queues.pop()) is not None:
             queued.attempts += 1
-            if self.in_flight.start(queued.pod):
+            if isinstance(queued, QueuedGroup):
+                assert self._groups is not None
+                self._groups.begin(queued)
+                queued.set_members([member for member in queued.members if self.in_flight.start(member.pod)])
+                started = queued.group_size > 0
+            else:
+                started = self.in_flight.start(queued.pod)
+            if started:
                 self.cycles += 1
                 return queued
         return None
+
+    def group_tried(self, group: QueuedGroup, status: Status | None) -> None:
+        """The attempt on a pod group is over (None: it was scheduled); what is left of it comes back."""
+        assert self._groups is not None
+        self._groups.end(group, status, self._clock.now(), self._next_sequence)
 
     def take(self, keys: Iterable[str]) -> list[QueuedPod]:
         """Take out pods, wherever they wait, to be tried together with one that was popped: now in flight as well."""
@@ -178,7 +183,7 @@ class SchedulingQueue:
 
         What happened while it was in flight may send it straight back. False when the pod is queued already.
         """
-        known = self._queues.get(queued.key)
+        known = self.get(queued.key)
         if known is None:
             if queued.unschedulable_plugins or queued.pending_plugins:
                 queued.unschedulable_count += 1
@@ -188,7 +193,10 @@ class SchedulingQueue:
             queued.timestamp, queued.sequence = self._clock.now(), self._next_sequence()
             queued.backoff_expiration = None
             queued.flushed, queued.flushed_at = False, 0.0
-            self._queues.requeue(queued, self._strategy_after_flight(queued), ATTEMPT_FAILED)
+            if self._groups is not None and queued.pod.spec.scheduling_group is not None:
+                self._groups.add(queued)
+            else:
+                self._queues.requeue(queued, self._strategy_after_flight(queued), ATTEMPT_FAILED)
         self.done(queued.pod.uid)
         return known is None
 
@@ -213,7 +221,7 @@ class SchedulingQueue:
     def activate(self, pods: Iterable[Pod]) -> None:
         """Try these pods next, whatever they wait for. One in flight comes back at once if it fails."""
         for pod in pods:
-            queued = self._queues.get(pod.key)
+            queued = self._entity(pod)
             if queued is not None and queued.queue != ACTIVE and self._queues.to_active(queued, FORCE_ACTIVATE.label):
                 continue
             if pod.uid in self.in_flight:
@@ -222,7 +230,7 @@ class SchedulingQueue:
     def resort(self, pods: Iterable[Pod]) -> None:
         """Put pods where QueueSort has them now; those that wait for an event wait on."""
         for pod in pods:
-            queued = self._queues.get(pod.key)
+            queued = self._entity(pod)
             if queued is not None:
                 self._resort(queued)
 
@@ -292,15 +300,47 @@ class SchedulingQueue:
         return len(self._queues.active) > 0 or self._queues.backoff.rejected > 0
 
     def pending(self) -> Pending:
+        counts = self._entities()
+        for group in self._queued_groups():
+            counts["gated" if group.gated else group.queue] += group.group_size - 1
+        return Pending(**counts)
+
+    def entities(self) -> dict[tuple[str, str], int]:
+        """By queue and kind ("pod", "podgroup"): how many pods that are none of a group, and how many groups."""
+        counts = {(queue, "pod"): number for queue, number in self._entities().items()}
+        for group in self._queued_groups():
+            queue = "gated" if group.gated else group.queue
+            counts[queue, "pod"] -= 1
+            counts[queue, "podgroup"] = counts.get((queue, "podgroup"), 0) + 1
+        return counts
+
+    def _entities(self) -> dict[str, int]:
         queues = self._queues
         gated = queues.unschedulable.gated
-        return Pending(len(queues.active), len(queues.backoff), len(queues.unschedulable) - gated, gated)
+        return {
+            ACTIVE: len(queues.active),
+            BACKOFF: len(queues.backoff),
+            UNSCHEDULABLE: len(queues.unschedulable) - gated,
+            "gated": gated,
+        }
+
+    def _queued_groups(self) -> Iterator[QueuedGroup]:
+        for queued in () if self._groups is None else self._queues:
+            if isinstance(queued, QueuedGroup):
+                yield queued
+
+    def outside(self) -> dict[str, int]:
+        """How many members of pod groups wait outside of the queue: for their group (incomplete), or for the end of the
+        attempt at it (pending)."""
+        found = [] if self._groups is None else [member.queue for member in self._groups.outside()]
+        return {queue: found.count(queue) for queue in (INCOMPLETE, PENDING)}
 
     def rejections(self) -> dict[tuple[str, str], int]:
         """(plugin, profile) → how many of the pods here it turned away when they were last tried."""
         counted: dict[tuple[str, str], int] = {}
         woken = ((queued, 1) for queue in (self._queues.active, self._queues.backoff) for queued in queue)
-        for queued, number in (*self._queues.unschedulable.rejections(), *woken):
+        waiting = (*self._queues.unschedulable.rejections(), *woken)
+        for queued, number in ((member, number) for entity, number in waiting for member in entity.members):
             if queued.unschedulable_plugins or queued.pending_plugins:
                 for plugin in queued.unschedulable_plugins | queued.pending_plugins:
                     labels = (plugin, queued.pod.spec.scheduler_name)
@@ -309,11 +349,18 @@ class SchedulingQueue:
 
     def get(self, key: str) -> QueuedPod | None:
         """The record of a queued pod by "namespace/name"; its `queue` says where it is."""
-        return self._queues.get(key)
+        queued = self._queues.get(key)
+        return queued if queued is not None or self._groups is None else self._groups.get(key)
+
+    def _entity(self, pod: Pod) -> QueuedPod | None:
+        """What moves from queue to queue for a pod: itself or its group; None where it is in none."""
+        queued = self._queues.get(pod.key)
+        return queued if queued is not None or self._groups is None else self._groups.entity_of(pod)
 
     def next_try(self, queued: QueuedPod) -> float | None:
         """When time alone brings the pod to its next attempt, or has done so; None for one that is gated."""
-        if queued.gated:
+        queued = self._entity(queued.pod) or queued
+        if queued.gated or queued.queue in (INCOMPLETE, PENDING):
             return None
         if queued.queue == BACKOFF:
             return self._queues.backoff.expiration(queued) + 1
@@ -331,11 +378,14 @@ class SchedulingQueue:
 
     def __len__(self) -> int:
         """All pods but those in flight."""
-        return len(self._queues)
+        return len(self._queues) if self._groups is None else sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[QueuedPod]:
         """All pods but those in flight: active and backing off in the order they would be tried, then the others."""
-        return iter(self._queues)
+        if self._groups is None:
+            return iter(self._queues)
+        queued = (member for entity in self._queues for member in entity.members)
+        return chain(queued, self._groups.outside())
 
     # How it is decided
 

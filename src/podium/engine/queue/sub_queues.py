@@ -7,16 +7,18 @@ plugins; a pod that one of them holds back is parked with the unschedulable ones
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from podium.config.resolved import POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION
 from podium.engine.queue.backoff_queue import BackoffQueue
 from podium.engine.queue.heap import Sorter, pod_heap
-from podium.engine.queue.queueing_hints import Strategy
+from podium.engine.queue.queueing_hints import HintsByProfile, Strategy
 from podium.engine.queue.unschedulable_pods import UnschedulablePods
 from podium.framework.clock import Clock
 from podium.framework.events import Action, Concerns, Event, Resource
 from podium.framework.nominator import Nominator
-from podium.framework.queued import QueuedPod
+from podium.framework.plugin_failures import OnPluginFailure, ignore_failure
+from podium.framework.queued import QueuedGroup, QueuedPod
 from podium.framework.status import PluginError, Status
 from podium.framework.timer import Timer
 from podium.kube import Pod
@@ -40,6 +42,28 @@ OnMove = Callable[[QueuedPod, str, str, Any], None]
 """Called with a pod that entered a queue, the queue, the event, and the object of the event where there is one."""
 
 
+class QueueSettings(NamedTuple):
+    """How long pods wait, in seconds, and what differs between Kubernetes versions."""
+
+    initial_backoff: float = 1.0
+    max_backoff: float = 10.0
+    max_in_unschedulable: float = POD_MAX_IN_UNSCHEDULABLE_PODS_DURATION
+    members_back_off: bool = False
+    """A member of a PodGroup that failed always backs off, whatever happened meanwhile."""
+    nominates_gated: bool = True
+    """The nominated node of a gated pod is reserved for it."""
+    names_own_changes: bool = True
+
+
+class QueuePlugins(NamedTuple):
+    """What plugins do in the queue, by profile, and who hears what goes wrong in one."""
+
+    pre_enqueue: Mapping[str, PreEnqueue]
+    hints: HintsByProfile
+    on_failure: OnPluginFailure = ignore_failure
+    report: Callable[[str], None] = lambda _message: None
+
+
 class SubQueues:
     """The active, the backoff and the unschedulable pods, and the ways between them."""
 
@@ -48,26 +72,24 @@ class SubQueues:
         sorter: Sorter,
         clock: Clock,
         nominator: Nominator,
-        pre_enqueue: Mapping[str, PreEnqueue],
+        plugins: QueuePlugins,
         concerns: Mapping[str, Concerns],
-        *,
-        initial_backoff: float,
-        max_backoff: float,
+        settings: QueueSettings,
         timer: Timer,
-        report: Callable[[str], None],
-        pod_groups: bool = False,
     ) -> None:
         self._clock = clock
         self._nominator = nominator
-        self._pre_enqueue = pre_enqueue
+        self._pre_enqueue = plugins.pre_enqueue
         self._count, self._count_stay = timer.entered, timer.stayed
-        self._report = report
+        self._report = plugins.report
         self.on_move: OnMove | None = None
         self.cause: Any = None
         """The object of the event that is being handled."""
         self._pods: dict[str, QueuedPod] = {}
         self.active = pod_heap(sorter)
-        self.backoff = BackoffQueue(sorter, clock, initial_backoff, max_backoff, pod_groups=pod_groups)
+        self.backoff = BackoffQueue(
+            sorter, clock, settings.initial_backoff, settings.max_backoff, pod_groups=settings.members_back_off
+        )
         self.unschedulable = UnschedulablePods(concerns)
 
     def get(self, key: str) -> QueuedPod | None:
@@ -97,13 +119,13 @@ class SubQueues:
     def stays_gated(self, queued: QueuedPod, label: str) -> bool:
         """Whether a gated pod that an event calls is held back by the same plugin still; it then stays as it is filed,
         though it counts as having come in again."""
-        gate, rejectors = queued.gating_plugin, queued.unschedulable_plugins
+        gate, rejectors, pod = queued.gating_plugin, queued.unschedulable_plugins, queued.pod
         if not gate:
             return False
         self._ask_to_enqueue(queued)
-        if queued.gating_plugin != gate or queued.unschedulable_plugins is not rejectors:
+        if queued.gating_plugin != gate or queued.unschedulable_plugins is not rejectors or queued.pod is not pod:
             return False
-        self._count_stay(UNSCHEDULABLE, label)
+        self._count_stay(UNSCHEDULABLE, label, queued.group_size)
         return True
 
     def to_active(self, queued: QueuedPod, label: str) -> bool:
@@ -119,9 +141,12 @@ class SubQueues:
             self.take_out(known)
         if queued.initial_attempt is None:
             queued.initial_attempt = self._clock.now()
+        grouped = isinstance(queued, QueuedGroup)
+        for member in queued.members if grouped else ():
+            member.initial_attempt = member.initial_attempt or queued.initial_attempt
         self.active.push(queued)
         self._enter(queued, ACTIVE, label)
-        if label in _NOMINATES:
+        if label in _NOMINATES and not grouped:
             self._nominator.nominate(queued.pod)
         return True
 
@@ -147,9 +172,11 @@ class SubQueues:
     def _enter(self, queued: QueuedPod, queue: str, label: str) -> None:
         queued.queue = queue
         self._pods[queued.key] = queued
-        self._count(queue, label)
-        if self.on_move is not None:
-            self.on_move(queued, queue, label, self.cause)
+        self._count(queue, label, queued.group_size)
+        for member in queued.members:
+            member.queue = queue
+            if self.on_move is not None:
+                self.on_move(member, queue, label, self.cause)
 
     def take_out(self, queued: QueuedPod) -> None:
         del self._pods[queued.key]
@@ -162,7 +189,17 @@ class SubQueues:
         queued.queue = ""
 
     def _ask_to_enqueue(self, queued: QueuedPod) -> None:
-        """Ask the PreEnqueue plugins, the one that objected last time first, and note who objects now."""
+        """Ask the PreEnqueue plugins, the one that objected last time first, and note who objects now. A pod group is
+        held back while any member is."""
+        if isinstance(queued, QueuedGroup):
+            members = queued.members
+            for member in members:
+                self._ask_to_enqueue(member)
+            gated = [member for member in members if member.gated]
+            shown = gated[-1] if gated else members[0]
+            queued.pod, queued.gating_plugin = shown.pod, shown.gating_plugin
+            queued.flushed = queued.flushed and not gated
+            return
         ask = self._pre_enqueue.get(queued.pod.spec.scheduler_name)
         try:
             status = None if ask is None else ask(queued.pod, queued.gating_plugin)

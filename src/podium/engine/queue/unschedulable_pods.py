@@ -27,7 +27,7 @@ from podium.cluster.facts import full_signature
 from podium.engine.queue.heap import KeyedHeap
 from podium.engine.queue.queueing_hints import Listeners
 from podium.framework.events import Concerns
-from podium.framework.queued import QueuedPod
+from podium.framework.queued import QueuedGroup, QueuedPod
 from podium.kube import Pod
 
 
@@ -88,8 +88,14 @@ class UnschedulablePods:
 
     def _signature(self, queued: QueuedPod, known: _Filing | None) -> WaitingSignature:
         pod = queued.pod
+        if isinstance(queued, QueuedGroup):
+            signature = (queued.key.encode(), b"")  # no two groups get equal answers
+        elif known is not None and known.pod is pod:
+            signature = known.group.signature.pod
+        else:
+            signature = full_signature(pod)
         return WaitingSignature(
-            known.group.signature.pod if known is not None and known.pod is pod else full_signature(pod),
+            signature,
             frozenset(queued.unschedulable_plugins),
             frozenset(queued.pending_plugins),
             queued.gating_plugin,

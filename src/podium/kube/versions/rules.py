@@ -111,6 +111,11 @@ class VersionRules:
     node_name_pre_filters: bool = True
     """NodeName restricts a pod to the node it names at PreFilter."""
 
+    pod_groups_are_queued: bool = True
+    """A pod group waits in the queue as one entity, is checked before its cycle, and its members are tried without
+    PostFilter and Permit; before, the first member to be popped pulled the others along."""
+    pod_groups_are_victims: bool = True
+    """For a single pod that preempts, a pod group that is disrupted whole is one victim; before, each pod was."""
     pod_group_post_filter_point: bool = True
     """Making room for a pod group has an extension point of its own, podGroupPostFilter; before, postFilter did it."""
 
@@ -149,6 +154,9 @@ class VersionRules:
     budgets_stop_at_the_first_broken: bool = True
     """A victim that breaks one disruption budget does not use up the budgets after it."""
 
+    unstarted_victims_keep_their_order: bool = True
+    """Of victims that have not started, the first on the node stays first; before, the last did."""
+
     # Queue
 
     own_changes_have_a_name: bool = True
@@ -159,6 +167,11 @@ class VersionRules:
     """A pod is woken when a pod leaves that matches any of its anti-affinity terms; before, all of them."""
     gated_nominations_count: bool = True
     """The nominated node of a gated pod is reserved for it as soon as the pod is seen."""
+
+    # Batches
+
+    batches_score_the_last_node_again: bool = True
+    """A batch goes on where the node that the last pod took has room for the next; before, it ended there."""
 
     # Metrics
 

@@ -124,6 +124,22 @@ _FACTS: Final = {
         "–",
         "pods that need a kubelet feature go only where it is declared",
     ),
+    "pod_groups_are_queued": _Fact(
+        "rule",
+        "pod groups in the queue (GenericWorkload)",
+        "",
+        "one entity, whose members have its priority",
+        "one by one",
+        "groups of mixed priorities fail; members do not preempt, the group does",
+    ),
+    "pod_groups_are_victims": _Fact(
+        "rule",
+        "pod groups as victims of one pod (GenericWorkload)",
+        "DefaultPreemption",
+        "disrupted whole, one victim",
+        "pod by pod",
+        "preemption may choose another node",
+    ),
     "pod_group_condition": _Fact(
         "rule",
         "condition of a PodGroup",
@@ -147,6 +163,14 @@ _FACTS: Final = {
         "the others keep their allowance",
         "all are used up",
         "preemption may choose another node",
+    ),
+    "unstarted_victims_keep_their_order": _Fact(
+        "rule",
+        "victims that have not started",
+        "DefaultPreemption",
+        "the last on the node goes first",
+        "the first on the node goes first",
+        "of equal pods that wait for their kubelet, another one may be evicted",
     ),
     "own_changes_have_a_name": _Fact(
         "default",
@@ -179,6 +203,14 @@ _FACTS: Final = {
         "is reserved at once",
         "is reserved when the gates are open",
         "pods of lower priority may not take that room",
+    ),
+    "batches_score_the_last_node_again": _Fact(
+        "rule",
+        "equal pods in a row (OpportunisticBatching)",
+        "",
+        "share scores also where a node takes several",
+        "share scores where each fills a node",
+        "the same scores; of equal nodes another one may be taken",
     ),
     "counts_queued_entities": _Fact(
         "default",

@@ -7,9 +7,9 @@
 the devices, and `outcome` writes down what each claim gets. `tally` knows what is in use.
 """
 
+from podium.placement.devices.allocator import InvalidPoolsError, allocate
 from podium.placement.devices.inventory import DeviceInventory, DevicePool
 from podium.placement.devices.preparation import AllocationError
-from podium.placement.devices.search import InvalidPoolsError, allocate
 from podium.placement.devices.tally import DeviceID, DeviceTally
 
 __all__ = [

@@ -3,10 +3,16 @@
 Without a request it is the policy's default, else the whole capacity. With a range, less than the minimum is the
 minimum, and other amounts are rounded up to a step; with valid values it is the first that is large enough. Rounding is
 done in whole units, and from Kubernetes 1.37 on in thousandths where the numbers of the range allow it.
+
+Also keeps track of shared counters, from which the partitions of a device take their share.
+
+What is available of a pool is its counter sets less what every allocated device consumes, on whichever node. A device
+is refused while any counter of the pool is short, also one that it does not use.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,7 +20,8 @@ from kubecel.quantity import MAX, MILLI, NANO, canonical, format_nano, format_na
 from podium.kube.devices import CapacityRange, CapacityRequestPolicy, CapacityRequirements, DeviceCapacity
 from podium.kube.meta import Amount
 from podium.kube.versions.devices import DeviceRules
-from podium.placement.devices.tally import Consumed
+from podium.placement.devices.inventory import CounterName, DevicePool, OfferedDevice
+from podium.placement.devices.tally import Consumed, DeviceTally
 
 _UNREPRESENTABLE = "capacity request cannot be represented in the device's range arithmetic"
 
@@ -156,3 +163,46 @@ def _violates(nano: int, policy: CapacityRequestPolicy, rules: DeviceRules) -> b
     if policy.valid_values:
         return all(nano != parse(value) for value in policy.valid_values)
     return False
+
+
+class CounterBalance:
+    """What is left of the counters of pools while devices are chosen."""
+
+    def __init__(self, tally: DeviceTally) -> None:
+        self._tally = tally
+        self._left: dict[DevicePool, dict[CounterName, int]] = {}
+        self._taken: Counter[DevicePool] = Counter()
+
+    def take(self, pool: DevicePool, offered: OfferedDevice) -> bool:
+        """Take a device's share; False where the pool is short then, and nothing was taken."""
+        left = self._of(pool)
+        self._taken[pool] += 1
+        for counter, amount in offered.counter_shares:
+            left[counter] = left.get(counter, 0) - amount
+        if all(amount >= 0 for amount in left.values()):
+            return True
+        self.give_back(pool, offered)
+        return False
+
+    def give_back(self, pool: DevicePool, offered: OfferedDevice) -> None:
+        left = self._of(pool)
+        self._taken[pool] -= 1
+        for counter, amount in offered.counter_shares:
+            left[counter] += amount
+
+    def is_taken_from(self, pool: DevicePool) -> bool:
+        """Whether anything was taken of a pool, beyond what is in use."""
+        return self._taken[pool] > 0
+
+    def _of(self, pool: DevicePool) -> dict[CounterName, int]:
+        left = self._left.get(pool)
+        if left is None:
+            left = {
+                (name, each): amount for name, counters in pool.counters.items() for each, amount in counters.items()
+            }
+            for offered in (*pool.devices, *pool.elsewhere):
+                if offered.device.consumes_counters and self._tally.is_allocated(offered.id):
+                    for counter, amount in offered.counter_shares:
+                        left[counter] -= amount
+            self._left[pool] = left
+        return left

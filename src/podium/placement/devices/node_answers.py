@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from podium.cluster import Cluster, Rows
 from podium.kube import Node, ResourceClaim
 from podium.kube.devices import Allocation
+from podium.placement.devices.allocator import InvalidPoolsError, Solution, search
 from podium.placement.devices.inventory import NodeDevices, PoolID
 from podium.placement.devices.preparation import AllocationError, PreparedClaim, asks_for_all, prepare
-from podium.placement.devices.search import InvalidPoolsError, Solution, search
 from podium.placement.devices.uses import DeviceUses
 
 UNKNOWN, GIVES, GIVES_NOTHING, CONTRADICTS = range(4)

@@ -175,10 +175,10 @@ def uses_in(handle: Handle) -> DeviceUses:
     rules = handle.rules.devices
     if Gate.DEVICE_TAINT_RULES not in handle.gates:
         rules = replace(rules, taint_rules=False)
-    return uses_of(handle.cluster.objects, rules)
+    return device_uses(handle.cluster.objects, rules)
 
 
-def uses_of(objects: Objects, rules: DeviceRules = NEWEST) -> DeviceUses:
+def device_uses(objects: Objects, rules: DeviceRules = NEWEST) -> DeviceUses:
     """The account of a cluster, made when it is first asked for, with the rules that are given then."""
     found = _ACCOUNTS.get(objects)
     if found is None:

@@ -21,11 +21,11 @@ from podium.kube.devices import (
     DeviceTaint,
 )
 from podium.placement.devices import AllocationError, DeviceID, DevicePool
+from podium.placement.devices.allocator import repelling_taints
+from podium.placement.devices.capacity import CounterBalance
 from podium.placement.devices.constraints import attribute_of
-from podium.placement.devices.counters import CounterBalance
 from podium.placement.devices.inventory import OfferedDevice, device_matches
 from podium.placement.devices.preparation import PreparedRequest, rejecting_selector
-from podium.placement.devices.search import repelling_taints
 from podium.placement.devices.uses import DeviceUses
 
 MOST_LINES = 5

@@ -20,7 +20,7 @@ from podium.kube.claim_status import ClaimNotReadyError, claims_of_pod
 from podium.kube.devices import ALL, Allocation, DeviceRequest, DeviceSubRequest, DeviceToleration
 from podium.kube.extended_resources import DeviceNeeds
 from podium.placement.devices import AllocationError, DeviceID, DeviceTally, InvalidPoolsError, allocate
-from podium.placement.devices.search import repelling_taints
+from podium.placement.devices.allocator import repelling_taints
 from podium.placement.devices.uses import DeviceUses
 from podium.plugins.dynamic_resources.availability import Holders, availability, listed, taint_text
 from podium.plugins.dynamic_resources.extended_resources import PodResources, claim_of_resources

@@ -32,7 +32,7 @@ class PodResources:
     @staticmethod
     def of(pod: Pod, facts: PodFacts, uses: DeviceUses) -> PodResources | None:
         """None where no class stands behind any."""
-        if not facts.scarce:
+        if not facts.scalar:
             return None
         found = {name: uses.resources.class_of(name) for name in may_be_devices(pod)}
         if not any(found.values()):

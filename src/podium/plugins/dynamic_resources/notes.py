@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from podium.kube import NodeTerms, ResourceClaim
+from podium.cluster.objects import Store
+from podium.framework import Status
+from podium.kube import DeviceClass, NodeTerms, ResourceClaim
 from podium.kube.devices import Allocation
 from podium.kube.extended_resources import DeviceNeeds
 from podium.placement.devices.node_answers import NodeAnswers
@@ -86,3 +88,21 @@ class ClaimNotes:
 
 NOTHING = ClaimNotes()
 """The notes of pods without claims, which no step changes."""
+
+
+def problem_of_requests(claim: ResourceClaim, classes: Store[DeviceClass]) -> Status | None:
+    """Why no node can give a claim what it asks for."""
+    for request in claim.spec.devices.requests:
+        if request.exactly is not None:
+            wanted = [(request.name, request.exactly)]
+        else:
+            wanted = [(f"{request.name}/{each.name}", each) for each in request.first_available]
+        if not wanted:
+            unknown = f"resource claim {claim.key}, request {request.name}: unknown request type"
+            return Status.unresolvable(unknown)
+        for name, each in wanted:
+            if not each.device_class_name:
+                return Status.error(f"request {name}: unsupported request type")
+            if classes.get(each.device_class_name) is None:
+                return Status.unresolvable(f"request {name}: device class {each.device_class_name} does not exist")
+    return None

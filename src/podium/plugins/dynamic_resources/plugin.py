@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.cluster import NodeInfo, Nodes
+from podium.config.feature_gates import Gate
 from podium.framework import (
     SKIP,
     Cycle,
@@ -34,6 +35,7 @@ from podium.framework import (
     Write,
 )
 from podium.framework.answers import NodeFailedError
+from podium.framework.gang import GroupFit, GroupRoom
 from podium.framework.handle import Effect
 from podium.framework.protocols import DeviceUse
 from podium.kube import Pod, PodGroup, ResourceClaim, compile_node_selector
@@ -59,14 +61,14 @@ from podium.plugins.dynamic_resources.extended_resources import (
     may_be_devices,
 )
 from podium.plugins.dynamic_resources.hints import interests
-from podium.plugins.dynamic_resources.notes import NO_WAY, NOTHING, ClaimNotes, ClaimWay
+from podium.plugins.dynamic_resources.notes import NO_WAY, NOTHING, ClaimNotes, ClaimWay, problem_of_requests
 from podium.plugins.dynamic_resources.verdict import NOT_ALLOCATED, ClaimVerdict, has_alternatives, rank, rows_to_search
-from podium.preemption.group_victims import Fits
 
 NAME = "DynamicResources"
 NOTHING_TO_FREE = Status.unschedulable("no new claims to deallocate")
 DEALLOCATED = Status.unschedulable("deallocation of ResourceClaim completed")
 DELETED = Status.unschedulable("deletion of ResourceClaim completed")
+GIVEN_BACK = Status.unschedulable("deallocation and deletion of ResourceClaims completed")
 STILL_UNSCHEDULABLE = Status.unschedulable("still not schedulable")
 UNAVAILABLE = Status.unresolvable("resourceclaim not available on the node")
 NO_ALLOCATION = Status.error("claim allocation not found for node")
@@ -88,6 +90,7 @@ class DynamicResources(Plugin):
         self._claims = handle.cluster.objects.resource_claims
         self._uses = uses_in(handle)
         self._answers = CachedNodeAnswers(handle.cluster, self._uses)
+        self._by_placement = Gate.TOPOLOGY_AWARE in handle.gates
         talks = handle.rules.device_post_filter_gives_reasons
         self._nothing_to_free = NOTHING_TO_FREE if talks else Status.unschedulable()
         self._still_unschedulable = STILL_UNSCHEDULABLE if talks else Status.unschedulable()
@@ -147,24 +150,7 @@ class DynamicResources(Plugin):
         """Why a claim cannot be given devices by anyone now; what one asks for that is made here, a node will say."""
         if self._uses.is_in_flight(claim):
             return Status.unresolvable(f"resource claim {claim.key} is in the process of being allocated")
-        if made_here:
-            return None
-        classes = self.handle.cluster.objects.device_classes
-        for request in claim.spec.devices.requests:
-            if request.exactly is not None:
-                wanted = [(request.name, request.exactly)]
-            else:
-                wanted = [(f"{request.name}/{each.name}", each) for each in request.first_available]
-            if not wanted:
-                unknown = f"resource claim {claim.key}, request {request.name}: unknown request type"
-                return Status.unresolvable(unknown)
-            for name, each in wanted:
-                if not each.device_class_name:
-                    return Status.error(f"request {name}: unsupported request type")
-                if classes.get(each.device_class_name) is None:
-                    missing = f"request {name}: device class {each.device_class_name} does not exist"
-                    return Status.unresolvable(missing)
-        return None
+        return None if made_here else problem_of_requests(claim, self.handle.cluster.objects.device_classes)
 
     def filter(self, cycle: Cycle, nodes: Nodes) -> Verdict | None:
         """All nodes together: what they answered to claims that ask for the same is kept."""
@@ -323,9 +309,14 @@ class DynamicResources(Plugin):
             return PostFilterResult(DELETED)
         return PostFilterResult(self._still_unschedulable)
 
-    def pod_group_post_filter(self, _group: PodGroup, _pods: Sequence[Pod], _fits: Fits) -> Status | None:
-        """Unschedulable, without a reason: claims are given back for single pods only."""
-        return Status.unschedulable()
+    def pod_group_post_filter(self, group: PodGroup, _pods: Sequence[Pod], fit: GroupFit) -> GroupRoom:
+        """Have the members that found no node give back claims; before Kubernetes 1.37, single pods only do."""
+        if not self.handle.rules.pod_groups_are_queued or (self._by_placement and group.spec.scheduling_constraints):
+            return GroupRoom(Status.unschedulable())
+        for cycle, diagnosis in fit.failed:
+            if NAME in cycle.data:
+                self.post_filter(cycle, diagnosis)
+        return GroupRoom(GIVEN_BACK)
 
     def _unavailable(self, cycle: Cycle, notes: ClaimNotes, diagnosis: Diagnosis) -> list[int]:
         """The claims that kept the pod from nodes which nothing else kept it from."""

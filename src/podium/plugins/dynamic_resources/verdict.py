@@ -14,8 +14,8 @@ from podium.cluster import Mask, Nodes, Rows
 from podium.framework import Cycle, Status, Verdict
 from podium.kube import ResourceClaim
 from podium.kube.devices import Allocation
+from podium.placement.devices.allocator import CONTRADICTION
 from podium.placement.devices.node_answers import CONTRADICTS, GIVES_NOTHING, NodeAnswers
-from podium.placement.devices.search import CONTRADICTION
 
 NOT_ALLOCATED = Status.unresolvable("cannot allocate all claims")
 CONTRADICTORY = Status.unresolvable(CONTRADICTION)

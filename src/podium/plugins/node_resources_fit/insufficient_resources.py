@@ -94,7 +94,7 @@ class Wants:
             bit <<= 1
             lines = LINES_OF.get(resource)
             if lines is None:
-                offered, used = columns.scarce_on(resource, row)
+                offered, used = columns.scalar_on(resource, row)
             else:
                 offered, used = numbers[lines[0]], numbers[lines[1]]
             if offered - used < amount and (offered > 0 or resource not in devices):

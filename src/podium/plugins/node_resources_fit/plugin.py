@@ -133,14 +133,14 @@ class NodeResourcesFit(Plugin):
         """There is nothing left to prepare; the point exists so that a profile may name it."""
 
     def score(self, cycle: Cycle, nodes: Nodes) -> Scores:
-        strategy, (_wants, weighed, scarce) = self._strategy, self._notes(cycle)
+        strategy, (_wants, weighed, scalar) = self._strategy, self._notes(cycle)
         if not weighed:
             return np.zeros(len(nodes), dtype=np.int64)
         names, requests, weights = columns_of(weighed)
         resources = nodes.cluster.resources
         allocatable = nodes.pick(resources.table(names, offered=True))
         requested = nodes.pick(resources.table(names, nonzero=True)) + requests
-        if scarce and self._totals.names(scarce):
+        if scalar and self._totals.names(scalar):
             allocatable, requested = allocatable.copy(), requested - requests
             self._totals.fill_in(nodes, names, allocatable, requested)
             requested += requests
@@ -159,8 +159,8 @@ class NodeResourcesFit(Plugin):
     def score_node(self, cycle: Cycle, node: NodeInfo) -> int:
         strategy = self._strategy
         total = weights = 0
-        _wants, weighed, scarce = self._notes(cycle)
-        if scarce and self._totals.names(scarce):
+        _wants, weighed, scalar = self._notes(cycle)
+        if scalar and self._totals.names(scalar):
             return int(self.score(cycle, Nodes(cycle.cluster, np.array([node.row])))[0])
         for allocatable, used, request, weight in usage_on(cycle.cluster, node.row, weighed, nonzero=True):
             requested = used + request

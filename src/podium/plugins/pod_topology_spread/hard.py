@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from podium.cluster import Cluster, Nodes, PlacedPod
 from podium.framework import Status, Verdict
 from podium.kube import Pod
+from podium.plugins.pod_topology_spread.constraints import Constraint, Rules
 from podium.plugins.pod_topology_spread.layout import Layout, Layouts
-from podium.plugins.pod_topology_spread.rules import Constraint, Rules
 
 UNEVEN_REASON = "node(s) didn't match pod topology spread constraints"
 UNEVEN = Status.unschedulable(UNEVEN_REASON)

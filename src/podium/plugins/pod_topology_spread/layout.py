@@ -18,7 +18,7 @@ from podium.cluster import Cluster, Mask, Nodes
 from podium.kube import Pod
 from podium.kube.selector import compile_node_selector, selector_from_labels
 from podium.kube.toleration import untolerated
-from podium.plugins.pod_topology_spread.rules import Constraint, Rules
+from podium.plugins.pod_topology_spread.constraints import Constraint, Rules
 
 MOST_LAYOUTS = 256
 

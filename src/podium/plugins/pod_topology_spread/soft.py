@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from podium.cluster import Cluster, Mask, Nodes
 from podium.framework import MAX_SCORE, Cycle, Scores
 from podium.kube import Pod
+from podium.plugins.pod_topology_spread.constraints import Constraint, Rules
 from podium.plugins.pod_topology_spread.layout import Layout, Layouts
-from podium.plugins.pod_topology_spread.rules import Constraint, Rules
 
 HOSTNAME = "kubernetes.io/hostname"
 _JUST_BELOW_HALF = math.nextafter(0.5, 0.0)

@@ -2,9 +2,8 @@
 
 from typing import Any, Final
 
-from podium.kube.documents import DocumentError, read_yaml
+from podium.kube.documents import DocumentError, read_json, read_yaml
 from podium_cluster.apiserver.errors import StatusError, bad_request, unsupported_media_type
-from podium_cluster.apiserver.go_json import BodyError, read_body
 from podium_cluster.apiserver.http import protobuf
 from podium_cluster.apiserver.kind import Kind, Kinds
 
@@ -33,7 +32,7 @@ def decoded(body: bytes, content_type: str, kind: Kind) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise _unrecognized(body, kind.kind, f"json: cannot unmarshal {_go_kind(value)} into Go value of type {_HEAD}")
+        raise _unrecognized(kind.kind, f"json: cannot unmarshal {_go_kind(value)} into Go value of type {_HEAD}")
     return value
 
 
@@ -59,9 +58,9 @@ def check_kind(obj: dict[str, Any], kind: Kind, kinds: Kinds, *, expected: str =
 
 def _json(body: bytes, kind: str) -> Any:
     try:
-        return read_body(body)
-    except BodyError as error:
-        raise _unrecognized(body, kind, str(error)) from None
+        return read_json(body)
+    except DocumentError as error:
+        raise _unrecognized(kind, error.problem) from None
 
 
 def _yaml(body: bytes) -> Any:
@@ -79,18 +78,9 @@ def _protobuf(body: bytes, kind: Kind) -> Any:
         raise bad_request(f"the object provided is unrecognized (must be of type {kind.kind}): {error}") from None
 
 
-def _unrecognized(body: bytes, kind: str, why: str) -> StatusError:
-    problem = f"couldn't get version/kind; json parse error: {why} ({_summary(body)})"
+def _unrecognized(kind: str, why: str) -> StatusError:
+    problem = f"couldn't get version/kind; json parse error: {why}"
     return bad_request(f"the object provided is unrecognized (must be of type {kind}): {problem}")
-
-
-def _summary(body: bytes) -> str:
-    """The beginning of the body, as the API shows it."""
-    if not body:
-        return "<empty>"
-    if body[:1] == b"{":
-        return body[:29].decode(errors="replace") + " ..." if len(body) > 30 else body.decode(errors="replace")
-    return body[:30].hex() + " ..." if len(body) > 30 else body.hex()
 
 
 def _go_kind(value: object) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podium_cluster.apiserver.timestamps import micro_timestamp, timestamp
+from podium_cluster.apiserver.write_context import micro_timestamp, timestamp
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 _MAGIC: Final = b"k8s\x00"

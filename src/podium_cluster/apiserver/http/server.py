@@ -27,8 +27,7 @@ from podium.serving.browser_guard import BrowserGuard
 from podium.serving.listener import BoundedListener
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError, too_large, too_slow
-from podium_cluster.apiserver.http.handler import RequestHandler, failure
-from podium_cluster.apiserver.http.slow_checker import SlowChecker
+from podium_cluster.apiserver.http.handler import RequestHandler, SlowChecker, failure
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse, Query
 from podium_cluster.apiserver.store.watcher import Watcher, WatchRequest
 
@@ -81,7 +80,6 @@ class ApiServer:
         host: str = "127.0.0.1",
         port: int = 0,
         tls: ssl.SSLContext | None = None,
-        body_limit: int = BODY_LIMIT,
         bookmark_seconds: float = BOOKMARK_SECONDS,
         stall_seconds: float = STALL_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
@@ -92,7 +90,6 @@ class ApiServer:
         self._refusal = lru_cache(maxsize=256)(BrowserGuard(host).refusal)
         self._host = host
         self._tls = tls
-        self._body_limit = body_limit
         self._bookmark_seconds = bookmark_seconds
         self._stall_seconds = stall_seconds
         self._idle_seconds = idle_seconds
@@ -189,7 +186,7 @@ class ApiServer:
         return _written(found)
 
     async def _body(self, http: web.BaseRequest) -> bytes:
-        limit = self._body_limit
+        limit = BODY_LIMIT
         if (http.content_length or 0) > limit:
             raise too_large(limit)
         if http.content.is_eof() and http.content.total_bytes <= limit:  # It came with the head, as most do.

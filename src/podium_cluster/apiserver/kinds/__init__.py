@@ -11,21 +11,16 @@ from typing import Final
 from podium_cluster.apiserver.kind import Kind, Kinds
 from podium_cluster.apiserver.kind_record import PLAIN, KindRecord, KindRules
 from podium_cluster.apiserver.kinds.access_control import REVIEWS, ROLES, SERVICE_ACCOUNT
-from podium_cluster.apiserver.kinds.config_maps import CONFIG_MAP
-from podium_cluster.apiserver.kinds.controller_revisions import CONTROLLER_REVISION
+from podium_cluster.apiserver.kinds.config_maps_and_secrets import CONFIG_MAP, SECRET
 from podium_cluster.apiserver.kinds.csi import CSI_DRIVER, CSI_NODE, CSI_STORAGE_CAPACITY, VOLUME_ATTACHMENT
 from podium_cluster.apiserver.kinds.custom_resource_definitions import CUSTOM_RESOURCE_DEFINITION, rules_of_custom
 from podium_cluster.apiserver.kinds.daemon_sets import DAEMON_SET
 from podium_cluster.apiserver.kinds.deployments import DEPLOYMENT
-from podium_cluster.apiserver.kinds.devices.device_classes import DEVICE_CLASS_RECORD
+from podium_cluster.apiserver.kinds.devices.classes_and_taint_rules import DEVICE_CLASS_RECORD, DEVICE_TAINT_RULE_RECORD
 from podium_cluster.apiserver.kinds.devices.resource_claims import CLAIM_TEMPLATE_RECORD, RESOURCE_CLAIM_RECORD
 from podium_cluster.apiserver.kinds.devices.resource_slices import RESOURCE_SLICE_RECORD
-from podium_cluster.apiserver.kinds.devices.taint_rules import DEVICE_TAINT_RULE_RECORD
-from podium_cluster.apiserver.kinds.endpoints import ENDPOINT_SLICE, ENDPOINTS
 from podium_cluster.apiserver.kinds.events import EVENT, EVENT_RECORD, EVENTS_GROUP_RECORD
 from podium_cluster.apiserver.kinds.jobs import JOB
-from podium_cluster.apiserver.kinds.leases import LEASE
-from podium_cluster.apiserver.kinds.limits_and_quotas import LIMIT_RANGE, RESOURCE_QUOTA
 from podium_cluster.apiserver.kinds.namespaces import NAMESPACE, NAMESPACE_RECORD
 from podium_cluster.apiserver.kinds.nodes import NODE, NODE_RECORD
 from podium_cluster.apiserver.kinds.persistent_volumes import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
@@ -33,22 +28,24 @@ from podium_cluster.apiserver.kinds.pod_disruption_budgets import POD_DISRUPTION
 from podium_cluster.apiserver.kinds.pod_groups import POD_GROUP_RECORD, WORKLOAD_RECORD
 from podium_cluster.apiserver.kinds.pods.kind import POD
 from podium_cluster.apiserver.kinds.pods.rules import BINDING_RECORD, POD_RECORD
-from podium_cluster.apiserver.kinds.priority_classes import PRIORITY_CLASS_RECORD
+from podium_cluster.apiserver.kinds.priority_classes import PRIORITY_CLASS_RECORD, RUNTIME_CLASS_RECORD
 from podium_cluster.apiserver.kinds.replica_sets import REPLICA_SET, REPLICATION_CONTROLLER, SCALE_RECORD
-from podium_cluster.apiserver.kinds.runtime_classes import RUNTIME_CLASS_RECORD
-from podium_cluster.apiserver.kinds.secrets import SECRET
-from podium_cluster.apiserver.kinds.services import SERVICE_RECORD
-from podium_cluster.apiserver.kinds.stateful_sets import STATEFUL_SET
-from podium_cluster.apiserver.kinds.storage_classes import STORAGE_CLASS_RECORD, VOLUME_ATTRIBUTES_CLASS
-from podium_cluster.apiserver.kinds.stored_only import (
+from podium_cluster.apiserver.kinds.services import ENDPOINT_SLICE, ENDPOINTS, SERVICE_RECORD
+from podium_cluster.apiserver.kinds.small_kinds import (
     ADMISSION,
+    CONTROLLER_REVISION,
     CRON_JOB,
     HORIZONTAL_POD_AUTOSCALER,
     INGRESS,
     INGRESS_CLASS,
+    LEASE,
+    LIMIT_RANGE,
     NETWORK_POLICY,
     POD_TEMPLATE,
+    RESOURCE_QUOTA,
 )
+from podium_cluster.apiserver.kinds.stateful_sets import STATEFUL_SET
+from podium_cluster.apiserver.kinds.storage_classes import STORAGE_CLASS_RECORD, VOLUME_ATTRIBUTES_CLASS
 from podium_cluster.apiserver.schema.custom import CustomKind
 from podium_cluster.apiserver.table_cells import KindTable
 

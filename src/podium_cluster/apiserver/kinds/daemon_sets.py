@@ -7,21 +7,16 @@ from typing import Any, Final
 
 from kubecel.strconv import parse_int64
 from podium.kube.json_object import JsonObject
-from podium_cluster.apiserver.errors import invalid_value, not_supported, required
 from podium_cluster.apiserver.kind import STATUS, Defaults, built_in_kind
 from podium_cluster.apiserver.kind_record import KindRecord, KindRules
 from podium_cluster.apiserver.kinds.pod_templates import (
-    MISMATCH,
     TEMPLATE_COLUMNS,
-    always_restarted,
     default_rolling_update,
-    go_rolling,
+    rolling_update,
     same_selector,
-    selects,
-    template_labels,
+    selector_and_template,
 )
 from podium_cluster.apiserver.kinds.pods.defaults import POD_DEFAULTS
-from podium_cluster.apiserver.kinds.pods.spec import template
 from podium_cluster.apiserver.table_cells import (
     AGE,
     NAME,
@@ -37,12 +32,6 @@ from podium_cluster.apiserver.table_cells import (
 from podium_cluster.apiserver.validation.wording import (
     Causes,
     Obj,
-    amount,
-    at_most_all,
-    int_or_percent,
-    non_negative,
-    selector,
-    shown_selector,
 )
 from podium_cluster.apiserver.write_context import WriteContext
 
@@ -82,42 +71,13 @@ def _set(obj: JsonObject, generation: int) -> None:
 
 def _check(obj: Obj) -> Causes:
     spec = obj.get("spec") or {}
-    chosen, made = spec.get("selector"), spec.get("template") or {}
-    yield from selector("spec.selector", chosen)
-    if chosen is None or not selects(chosen, made):
-        yield invalid_value("spec.template.metadata.labels", template_labels(made), MISMATCH)
-    if chosen is not None and not (chosen.get("matchLabels") or chosen.get("matchExpressions")):
-        yield invalid_value("spec.selector", shown_selector(chosen), "empty selector is invalid for daemonset")
-    yield from template("spec.template", made)
-    yield from always_restarted("spec.template", made, "DaemonSet")
-    yield from non_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
-    yield from _strategy("spec.updateStrategy", spec.get("updateStrategy") or {})
-    yield from non_negative("spec.revisionHistoryLimit", spec.get("revisionHistoryLimit", 0))
+    yield from selector_and_template(spec, "DaemonSet")
+    yield from rolling_update("spec.updateStrategy", spec.get("updateStrategy") or {}, "OnDelete")
 
 
 def _check_update(new: Obj, old: Obj) -> Causes:
     yield from same_selector(new, old)
     yield from _check(new)
-
-
-def _strategy(path: str, strategy: Obj) -> Causes:
-    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
-    if kind not in ("RollingUpdate", "OnDelete"):
-        shown = {"Type": kind, "RollingUpdate": rolling and go_rolling(rolling)}
-        yield not_supported(path, shown, ("RollingUpdate", "OnDelete"))
-    elif kind == "RollingUpdate" and rolling is None:
-        yield required(f"{path}.rollingUpdate")
-    elif kind == "RollingUpdate" and rolling is not None:
-        unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-        for name, value in (("maxUnavailable", unavailable), ("maxSurge", surge)):
-            yield from int_or_percent(f"{path}.rollingUpdate.{name}", value)
-        for name, value in (("maxUnavailable", unavailable), ("maxSurge", surge)):
-            yield from at_most_all(f"{path}.rollingUpdate.{name}", value)
-        if amount(unavailable) and amount(surge):
-            detail = "may not be set when maxUnavailable is non-zero"
-            yield invalid_value(f"{path}.rollingUpdate.maxSurge", surge, detail)
-        elif not amount(unavailable) and not amount(surge):
-            yield required(f"{path}.rollingUpdate.maxUnavailable", "cannot be 0 when maxSurge is 0")
 
 
 def _cells(obj: JsonObject, now: datetime) -> Cells:

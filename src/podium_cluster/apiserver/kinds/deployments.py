@@ -6,13 +6,12 @@ from datetime import datetime
 from typing import Any, Final
 
 from podium.kube.json_object import JsonObject
-from podium_cluster.apiserver.errors import field_forbidden, invalid_value, not_supported, required
 from podium_cluster.apiserver.kind import SCALE, STATUS, Defaults, built_in_kind
 from podium_cluster.apiserver.kind_record import KindRecord, KindRules
 from podium_cluster.apiserver.kinds.pod_templates import (
     TEMPLATE_COLUMNS,
     default_rolling_update,
-    go_rolling,
+    rolling_update,
     same_selector,
     selector_and_template,
 )
@@ -27,7 +26,7 @@ from podium_cluster.apiserver.table_cells import (
     bare_selector_cell,
     container_cells,
 )
-from podium_cluster.apiserver.validation.wording import Causes, Obj, amount, at_most_all, int_or_percent, non_negative
+from podium_cluster.apiserver.validation.wording import Causes, Obj, non_negative
 
 _COLUMNS: Final = (
     NAME,
@@ -46,46 +45,13 @@ def _strategy_defaults(strategy: dict[str, Any]) -> None:
 def _check(obj: Obj) -> Causes:
     spec = obj.get("spec") or {}
     yield from non_negative("spec.replicas", spec.get("replicas", 1))
-    yield from selector_and_template(spec, "deployment", "ReplicaSet")
-    yield from _strategy("spec.strategy", spec.get("strategy") or {})
-    ready = spec.get("minReadySeconds", 0)
-    yield from non_negative("spec.minReadySeconds", ready)
-    yield from non_negative("spec.revisionHistoryLimit", spec.get("revisionHistoryLimit", 0))
-    deadline = spec.get("progressDeadlineSeconds")
-    if deadline is not None:
-        yield from non_negative("spec.progressDeadlineSeconds", deadline)
-        if deadline <= ready:
-            yield invalid_value("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
+    yield from selector_and_template(spec, "ReplicaSet")
+    yield from rolling_update("spec.strategy", spec.get("strategy") or {}, "Recreate")
 
 
 def _check_update(new: Obj, old: Obj) -> Causes:
     yield from _check(new)
     yield from same_selector(new, old)
-
-
-def _strategy(path: str, strategy: Obj) -> Causes:
-    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
-    if kind == "Recreate":
-        if rolling is not None:
-            detail = "may not be specified when strategy `type` is 'Recreate'"
-            yield field_forbidden(f"{path}.rollingUpdate", detail)
-    elif kind == "RollingUpdate":
-        if rolling is None:
-            yield required(f"{path}.rollingUpdate", "this should be defaulted and never be nil")
-        else:
-            yield from _rolling(f"{path}.rollingUpdate", rolling)
-    else:
-        shown = {"Type": kind, "RollingUpdate": rolling and go_rolling(rolling)}
-        yield not_supported(path, shown, ("Recreate", "RollingUpdate"))
-
-
-def _rolling(path: str, rolling: Obj) -> Causes:
-    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    yield from int_or_percent(f"{path}.maxUnavailable", unavailable)
-    yield from int_or_percent(f"{path}.maxSurge", surge)
-    if amount(unavailable) == 0 and amount(surge) == 0:
-        yield invalid_value(f"{path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
-    yield from at_most_all(f"{path}.maxUnavailable", unavailable)
 
 
 def _cells(obj: JsonObject, now: datetime) -> Cells:

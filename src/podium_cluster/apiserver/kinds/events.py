@@ -1,7 +1,7 @@
 """Events, which are one collection under two names: core/v1 (involvedObject, message, firstTimestamp, count) and
 events.k8s.io/v1 (regarding, note, deprecatedFirstTimestamp, deprecatedCount).
 
-They are kept in the core form (store/storage_form.py), and checked in it. A series tells when it was last seen and how
+They are kept in the core form (store/storage_form.py). A series tells when it was last seen and how
 often.
 """
 
@@ -10,13 +10,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-from kubecel.names import qualified_name_errors
 from podium.kube.json_object import JsonObject
-from podium_cluster.apiserver.errors import invalid_value, required
 from podium_cluster.apiserver.kind import Fields, FieldValues, built_in_kind
 from podium_cluster.apiserver.kind_record import KindRecord, KindRules
 from podium_cluster.apiserver.table_cells import NAME, Cells, KindTable, TableColumn, since, wide
-from podium_cluster.apiserver.validation.wording import Causes, Obj, dns_subdomain, each
 
 _FIELDS: Final = (
     "involvedObject.kind",
@@ -84,49 +81,6 @@ EVENT_OF_EVENTS_GROUP: Final = built_in_kind(
 )
 
 
-def _check(obj: Obj) -> Causes:
-    """In the fields of the core group; what comes through the other group is held to more."""
-    modern = str(obj.get("apiVersion", "")).startswith("events.k8s.io/")
-    namespace = obj["metadata"].get("namespace", "")
-    about = (obj.get("involvedObject") or {}).get("namespace", "")
-    mismatch = invalid_value("involvedObject.namespace", about, "does not match event.namespace")
-    if not obj.get("eventTime"):
-        if namespace != about and (about or namespace not in ("", "default")):
-            yield mismatch
-    else:
-        if not about and namespace not in ("default", "kube-system"):
-            yield mismatch
-        yield from _reported_event(obj, "reportingController" if modern else "reportingComponent")
-    yield from dns_subdomain("namespace", namespace)
-    if modern:
-        yield from _strict_event(obj)
-
-
-def _strict_event(obj: Obj) -> Causes:
-    if not obj.get("eventTime"):
-        yield required("eventTime")
-    if obj.get("type") not in ("Normal", "Warning"):
-        yield invalid_value("type", "", f"has invalid value: {obj.get('type', '')}")
-    for name in ("firstTimestamp", "lastTimestamp", "count", "source"):
-        if obj.get(name):
-            yield invalid_value(name, "", "needs to be unset")
-
-
-def _reported_event(obj: Obj, spelt: str) -> Causes:
-    reporter = obj.get("reportingComponent", "")
-    if not reporter:
-        yield required(spelt)
-    yield from each(spelt, reporter, qualified_name_errors(reporter))
-    for name, limit in (("reportingInstance", 128), ("action", 128), ("reason", 128)):
-        value = obj.get(name, "")
-        if not value:
-            yield required(name)
-        if len(value.encode()) > limit:
-            yield invalid_value(name, "", f"can have at most {limit} characters")
-    if len(obj.get("message", "").encode()) > 1024:
-        yield invalid_value("message", "", "can have at most 1024 characters")
-
-
 def _cells(event: JsonObject, now: datetime) -> Cells:
     first = since(_field(event, "firstTimestamp") or event.get("eventTime"), now)
     last = _field(event, "lastTimestamp")
@@ -161,7 +115,7 @@ def _field(event: JsonObject, name: str) -> Any:
     return event.get(name) or event.get(_OTHER_NAME[name])
 
 
-_RULES: Final = KindRules(update_creates=True, validate=_check)
+_RULES: Final = KindRules(update_creates=True)
 _TABLE: Final = KindTable(_COLUMNS, _cells)
 EVENT_RECORD: Final = KindRecord(EVENT, _RULES, _TABLE)
 EVENTS_GROUP_RECORD: Final = KindRecord(EVENT_OF_EVENTS_GROUP, _RULES, _TABLE)

@@ -11,11 +11,9 @@ from podium_cluster.apiserver.errors import invalid_value, not_supported, requir
 from podium_cluster.apiserver.kind import STATUS, Defaults, Fields, FieldValues, built_in_kind
 from podium_cluster.apiserver.kind_record import KindRecord, KindRules
 from podium_cluster.apiserver.kinds.pod_templates import (
-    MISMATCH,
     TEMPLATE_COLUMNS,
     same_selector,
-    selects,
-    template_labels,
+    selects_template,
 )
 from podium_cluster.apiserver.kinds.pods.defaults import POD_DEFAULTS
 from podium_cluster.apiserver.kinds.pods.spec import template
@@ -85,68 +83,33 @@ def _prepare_for_create(job: JsonObject, context: WriteContext) -> None:
 
 def _check(obj: Obj) -> Causes:
     spec = obj.get("spec") or {}
-    for name in (
-        *("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
-        *("backoffLimitPerIndex", "maxFailedIndexes"),
-    ):
+    for name in ("parallelism", "completions"):
         yield from non_negative(f"spec.{name}", spec.get(name) or 0)
-    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
-        yield required("spec.backoffLimitPerIndex", "when maxFailedIndexes is specified")
-    yield from _completion_mode(spec)
-    made = spec.get("template") or {}
+    mode, made, chosen = spec.get("completionMode"), spec.get("template") or {}, spec.get("selector") or {}
+    if mode not in (None, "NonIndexed", "Indexed"):
+        yield not_supported("spec.completionMode", mode, ("NonIndexed", "Indexed"))
+    elif mode == "Indexed" and spec.get("completions") is None:
+        yield required("spec.completions", "when completion mode is Indexed")
     yield from template("spec.template", made)
-    yield from _restarts(spec, made)
-    chosen = spec.get("selector")
-    if chosen is None:
-        yield required("spec.selector")
-    yield from selector("spec.selector", chosen)
-    if chosen is not None and not selects(chosen, made):
-        yield invalid_value("spec.template.metadata.labels", template_labels(made), MISMATCH)
-    if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
+    policy = (made.get("spec") or {}).get("restartPolicy", "")
+    if policy not in ("OnFailure", "Never"):
+        yield not_supported("spec.template.spec.restartPolicy", policy, ("OnFailure", "Never"))
+    found = list(selector("spec.selector", chosen)) if chosen else [required("spec.selector")]
+    yield from found or selects_template(chosen, made)
+    if mode == "Indexed" and (spec.get("completions") or 0) > 0:
         name = obj["metadata"].get("name", "")
         last = f"{name}-{spec['completions'] - 1}"
         if dns_label_errors(last):
-            detail = f"will not able to create pod with invalid DNS label: {last}"
-            yield invalid_value("metadata.name", name, detail)
+            yield invalid_value("metadata.name", name, f"will not able to create pod with invalid DNS label: {last}")
 
 
 def _check_update(new: Obj, old: Obj) -> Causes:
     yield from _check(new)
     after, before = new.get("spec") or {}, old.get("spec") or {}
-    if after.get("completionMode") != "Indexed":
-        yield from unchanged("spec.completions", after.get("completions"), before.get("completions"))
-    elif after.get("completions") not in (None, before.get("completions"), after.get("parallelism")):
-        detail = "can only be modified in tandem with spec.parallelism"
-        yield invalid_value("spec.completions", after.get("completions"), detail)
     yield from same_selector(new, old)
     if not before.get("suspend"):
         yield from unchanged("spec.template", after.get("template"), before.get("template"))
-    for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
-        yield from unchanged(f"spec.{name}", after.get(name), before.get(name))
-
-
-def _completion_mode(spec: Obj) -> Causes:
-    mode = spec.get("completionMode")
-    if mode is not None and mode not in ("NonIndexed", "Indexed"):
-        yield not_supported("spec.completionMode", mode, ("NonIndexed", "Indexed"))
-    if mode == "Indexed":
-        if spec.get("completions") is None:
-            yield required("spec.completions", "when completion mode is Indexed")
-        return
-    for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
-        if spec.get(name) is not None and mode in (None, "NonIndexed"):
-            yield invalid_value(f"spec.{name}", spec[name], "requires indexed completion mode")
-
-
-def _restarts(spec: Obj, made: Obj) -> Causes:
-    field = "spec.template.spec.restartPolicy"
-    policy = (made.get("spec") or {}).get("restartPolicy", "")
-    if policy in ("", "Always"):
-        yield required(field, 'valid values: "OnFailure", "Never"')
-    elif policy not in ("OnFailure", "Never"):
-        yield not_supported(field, policy, ("OnFailure", "Never"))
-    elif policy != "Never" and spec.get("podFailurePolicy") is not None:
-        yield invalid_value(field, policy, 'only "Never" is supported when podFailurePolicy is specified')
+    yield from unchanged("spec.completionMode", after.get("completionMode"), before.get("completionMode"))
 
 
 def _cells(obj: JsonObject, now: datetime) -> Cells:

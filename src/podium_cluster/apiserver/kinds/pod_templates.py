@@ -11,28 +11,29 @@ from podium.kube.selector import compile_label_selector
 from podium_cluster.apiserver.errors import field_forbidden, invalid_value, not_supported, required
 from podium_cluster.apiserver.kinds.pods.spec import template
 from podium_cluster.apiserver.table_cells import CONTAINERS, IMAGES, SELECTOR
-from podium_cluster.apiserver.validation.wording import Causes, Obj, selector, shown_selector, sorted_map, unchanged
+from podium_cluster.apiserver.validation.wording import (
+    Causes,
+    Obj,
+    int_or_percent,
+    selector,
+    shown_selector,
+    sorted_map,
+    unchanged,
+)
 
 TEMPLATE_COLUMNS: Final = (CONTAINERS, IMAGES, SELECTOR)
-MISMATCH: Final = "`selector` does not match template `labels`"
+_MISMATCH: Final = "`selector` does not match template `labels`"
 
 
-def selector_and_template(spec: Obj, kind: str, owner: str) -> Causes:
-    chosen, made = spec.get("selector"), spec.get("template") or {}
-    if chosen is None:  # selects nothing, and so not the template either
-        yield required("spec.selector")
-        yield invalid_value("spec.template.metadata.labels", template_labels(made), MISMATCH)
-    else:
-        found = list(selector("spec.selector", chosen))
-        yield from found
-        if not (chosen.get("matchLabels") or chosen.get("matchExpressions")):
-            yield invalid_value("spec.selector", shown_selector(chosen), f"empty selector is invalid for {kind}")
-        elif found:
-            detail = "invalid label selector" if kind == "deployment" else ""
-            yield invalid_value("spec.selector", shown_selector(chosen), detail)
-            return
-        elif not selects(chosen, made):
-            yield invalid_value("spec.template.metadata.labels", template_labels(made), MISMATCH)
+def selector_and_template(spec: Obj, owner: str) -> Causes:
+    """The selector must choose the pods of the template: a controller that does not see its pods makes more."""
+    chosen, made = spec.get("selector") or {}, spec.get("template") or {}
+    found = list(selector("spec.selector", chosen))
+    yield from found
+    if not (chosen.get("matchLabels") or chosen.get("matchExpressions")):
+        yield required("spec.selector", "must choose the pods of the template")
+    elif not found:
+        yield from selects_template(chosen, made)
     yield from template("spec.template", made)
     yield from always_restarted("spec.template", made, owner)
 
@@ -51,20 +52,20 @@ def same_selector(new: Obj, old: Obj) -> Causes:
     yield from unchanged("spec.selector", after, before)
 
 
-def selects(chosen: Obj, made: Obj) -> bool:
+def selects_template(chosen: Obj, made: Obj) -> Causes:
+    """Of a selector that can be read."""
     selected = (made.get("metadata") or {}).get("labels") or {}
-    try:
-        return compile_label_selector(msgspec.convert(chosen, LabelSelector)).matches(selected)
-    except (ValueError, msgspec.ValidationError):
-        return True
+    if not compile_label_selector(msgspec.convert(chosen, LabelSelector)).matches(selected):
+        yield invalid_value("spec.template.metadata.labels", sorted_map(selected), _MISMATCH)
 
 
-def template_labels(made: Obj) -> dict[str, Any] | None:
-    return sorted_map((made.get("metadata") or {}).get("labels"))
-
-
-def go_rolling(rolling: Obj) -> dict[str, Any]:
-    return {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
+def rolling_update(path: str, strategy: Obj, other: str) -> Causes:
+    """A strategy is a rolling update, whose amounts must be ones, or the `other` one."""
+    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate") or {}
+    if kind not in (other, "RollingUpdate"):
+        yield not_supported(f"{path}.type", kind, (other, "RollingUpdate"))
+    for name in ("maxUnavailable", "maxSurge"):
+        yield from int_or_percent(f"{path}.rollingUpdate.{name}", rolling.get(name, 0))
 
 
 def default_rolling_update(strategy: dict[str, Any], **defaults: Any) -> None:

@@ -1,7 +1,7 @@
 """PriorityClasses: at most one is the default, and those of the system stay.
 
 A pod that names no class gets the default class, of several the lowest; without any its priority is 0, and it may
-preempt.
+preempt. RuntimeClasses stand here too; what pods of one get is in kinds/pods/admission.py.
 """
 
 from __future__ import annotations
@@ -141,4 +141,19 @@ PRIORITY_CLASS_RECORD: Final = KindRecord(
         generation="spec",
     ),
     KindTable(_COLUMNS, _cells),
+)
+
+
+_RUNTIME_COLUMNS: Final = (NAME, TableColumn("Handler", "What runs the containers of the class."), AGE)
+RUNTIME_CLASS: Final = built_in_kind("node.k8s.io/v1", "RuntimeClass runtimeclasses", cluster=True)
+
+
+def _runtime_cells(obj: JsonObject, now: datetime) -> Cells:
+    return [obj["metadata"]["name"], obj.get("handler", ""), age(obj, now)]
+
+
+RUNTIME_CLASS_RECORD: Final = KindRecord(
+    RUNTIME_CLASS,
+    KindRules(update_creates=True, update_needs_version=True),
+    KindTable(_RUNTIME_COLUMNS, _runtime_cells),
 )

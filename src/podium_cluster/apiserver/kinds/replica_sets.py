@@ -56,8 +56,7 @@ def _replication_controller(controller: dict[str, Any]) -> None:
 def _check(obj: Obj) -> Causes:
     spec = obj.get("spec") or {}
     yield from non_negative("spec.replicas", spec.get("replicas", 1))
-    yield from non_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
-    yield from selector_and_template(spec, "deployment", "ReplicaSet")
+    yield from selector_and_template(spec, "ReplicaSet")
 
 
 def _check_update(new: Obj, old: Obj) -> Causes:

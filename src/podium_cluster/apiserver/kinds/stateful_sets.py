@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from podium.kube.json_object import JsonObject
-from podium_cluster.apiserver.errors import field_forbidden, immutable, invalid_value, required
+from podium_cluster.apiserver.errors import field_forbidden, immutable, not_supported
 from podium_cluster.apiserver.kind import SCALE, STATUS, Defaults, built_in_kind
 from podium_cluster.apiserver.kind_record import KindRecord, KindRules
-from podium_cluster.apiserver.kinds.pod_templates import selector_and_template
+from podium_cluster.apiserver.kinds.pod_templates import rolling_update, selector_and_template
 from podium_cluster.apiserver.kinds.pods.defaults import POD_DEFAULTS
 from podium_cluster.apiserver.table_cells import (
     AGE,
@@ -48,19 +48,13 @@ def _check(obj: Obj) -> Causes:
     spec = obj.get("spec") or {}
     policy = spec.get("podManagementPolicy", "")
     if policy not in ("OrderedReady", "Parallel"):
-        yield invalid_value("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
-    strategy = (spec.get("updateStrategy") or {}).get("type", "")
-    if not strategy:
-        yield required("spec.updateStrategy")
-    elif strategy not in ("RollingUpdate", "OnDelete"):
-        shown = {"Type": strategy, "RollingUpdate": None}
-        yield invalid_value("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'")
+        yield not_supported("spec.podManagementPolicy", policy, ("OrderedReady", "Parallel"))
+    yield from rolling_update("spec.updateStrategy", spec.get("updateStrategy") or {}, "OnDelete")
     yield from non_negative("spec.replicas", spec.get("replicas", 1))
-    yield from non_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
     yield from non_negative("spec.ordinals.start", (spec.get("ordinals") or {}).get("start", 0))
     if spec.get("serviceName"):
         yield from dns_label("spec.serviceName", spec["serviceName"])
-    yield from selector_and_template(_with_claimed_volumes(spec), "statefulset", "StatefulSet")
+    yield from selector_and_template(_with_claimed_volumes(spec), "StatefulSet")
 
 
 def _check_update(new: Obj, old: Obj) -> Causes:

@@ -16,7 +16,7 @@ from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import method_not_allowed, no_such_resource
 from podium_cluster.apiserver.kind import Kind, Kinds, Subresource
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse
-from podium_cluster.apiserver.presentation.negotiation import wants_aggregated_discovery
+from podium_cluster.apiserver.presentation.objects import wants_aggregated_discovery
 from podium_cluster.apiserver.presentation.openapi import OpenApi
 
 VERSION: Final = {

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from kubecel.strconv import parse_int64
+from podium.kube.documents import read_json
 from podium_cluster.apiserver.errors import (
     Cause,
     StatusError,
@@ -23,7 +24,6 @@ from podium_cluster.apiserver.errors import (
     invalid,
     not_supported,
 )
-from podium_cluster.apiserver.go_json import read_body
 from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.messages import Query, integer
 from podium_cluster.apiserver.store.collection import ForgottenError, Stored
@@ -164,7 +164,7 @@ def _encoded(revision: int, after: str) -> str:
 def _decoded(token: str) -> _Token:
     try:
         raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-        found = msgspec.convert(read_body(raw), _Token)
+        found = msgspec.convert(read_json(raw), _Token)
     except (ValueError, msgspec.ValidationError) as error:
         raise bad_request(f"invalid continue token: continue key is not valid: {error}") from None
     if found.v != "meta.k8s.io/v1":

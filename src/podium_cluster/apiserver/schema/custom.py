@@ -14,22 +14,16 @@ from typing import Any, Final
 import msgspec
 
 from podium_cluster.apiserver.errors import Cause, invalid_value
-from podium_cluster.apiserver.go_json import go_text, go_type
 from podium_cluster.apiserver.kind import SCALE, STATUS, Kind
+from podium_cluster.apiserver.schema.correlation import Correlated
 from podium_cluster.apiserver.schema.custom_fields import drop_nulls, fill_in, may_repeat_fields, prune, repeated_fields
 from podium_cluster.apiserver.schema.custom_values import problems_of, repeated_entries
 from podium_cluster.apiserver.schema.decoding import NotPlain, struct_walk
 from podium_cluster.apiserver.schema.fields import FieldType, struct_named
-from podium_cluster.apiserver.schema.rules import Correlated, RuleTree, rule_tree
-from podium_cluster.apiserver.schema.strict_check import MAX_PROBLEMS, Scrutiny
+from podium_cluster.apiserver.schema.strict_check import MAX_PROBLEMS, StrictDecoder
+from podium_cluster.apiserver.schema.validation_rules import RuleTree, rule_tree
 
 _OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-_NOT_CHECKED: Final = Cause(
-    "FieldValueInvalid",
-    "Invalid value: null: some validation rules were not checked because the object was invalid; "
-    "correct the existing errors to complete validation",
-    "<nil>",
-)
 _BLOCKING: Final = {f"FieldValue{word}" for word in ("NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid")}
 
 
@@ -94,9 +88,6 @@ class CustomSchema:
     def apply_defaults(self, obj: dict[str, Any]) -> None:
         fill_in(obj, self.openapi)
 
-    def drop_empty(self, obj: dict[str, Any]) -> None:
-        return None
-
     def validate(self, obj: dict[str, Any]) -> list[Cause]:
         """What is wrong with an object of this kind by its schema."""
         causes = [*problems_of(obj, self.openapi, ""), *self._scale_problems(obj)]
@@ -125,11 +116,9 @@ class CustomSchema:
         self, causes: list[Cause], new: dict[str, Any], old: dict[str, Any] | None, before: Correlated | None
     ) -> list[Cause]:
         """The causes and what rules have against an object, unless it is too wrong to evaluate them."""
-        if self._rules is None:
+        if self._rules is None or any(cause.reason in _BLOCKING for cause in causes):
             return causes
-        if any(cause.reason in _BLOCKING for cause in causes):
-            return [*causes, _NOT_CHECKED]
-        return [*causes, *self._rules.causes(new, old, before)[0]]
+        return [*causes, *self._rules.causes(new, old, before)]
 
     @property
     def _rules(self) -> RuleTree | None:
@@ -143,14 +132,11 @@ class CustomSchema:
         value: Any = obj
         for step in path.split(".")[1:]:
             if not isinstance(value, dict):
-                yield _accessor_error(path, value, "map[string]interface{}")
-                return
+                return  # not the type that the schema has for it
             value = value.get(step)
             if value is None:
                 return
-        if path and (isinstance(value, bool) or not isinstance(value, int)):
-            yield _accessor_error(path, value, "int64")
-        elif path and value < 0:
+        if path and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
             yield invalid_value(path, value, "should be a non-negative integer")
 
     def _take_metadata(self, obj: dict[str, Any]) -> list[str]:
@@ -162,16 +148,11 @@ class CustomSchema:
         try:
             struct_walk(self._meta)(meta)
         except NotPlain:
-            scrutiny = Scrutiny()
-            obj["metadata"] = scrutiny.read(msgspec.json.encode(meta), self._meta, "v1.ObjectMeta")
+            decoder = StrictDecoder()
+            obj["metadata"] = decoder.read(msgspec.json.encode(meta), self._meta, "v1.ObjectMeta")
             struct_walk(self._meta)(obj["metadata"])
-            return [problem.split('"')[1] for problem in scrutiny.problems]
+            return [problem.split('"')[1] for problem in decoder.problems]
         return []
-
-
-def _accessor_error(path: str, value: Any, wanted: str) -> Cause:
-    message = f"{path} accessor error: {go_text(value)} is of the type {go_type(value)}, expected {wanted}"
-    return invalid_value(path, 0, message)
 
 
 def custom_kinds(definition: dict[str, Any]) -> Iterator[CustomKind]:

@@ -18,13 +18,13 @@ from ipaddress import ip_network
 from itertools import islice
 from typing import Any, Final
 
+from kubecel.limits import look_at_the_time
 from kubecel.quantity import QuantityError, parse
 from kubecel.re2 import CostError, compile_pattern
-from kubecel.time_limit import look_at_the_time
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import Cause, duplicate, invalid_value, required, shown
+from podium_cluster.apiserver.schema.correlation import Correlated
 from podium_cluster.apiserver.schema.custom_fields import known_field
-from podium_cluster.apiserver.schema.rules.correlation import Correlated
 
 Causes = Iterator[Cause]
 

@@ -45,15 +45,14 @@ _MAX_REMEMBERED: Final = 10_000
 
 
 @cache
-def struct_walk(struct: Struct, keeps_empty: bool = False) -> Walk:
-    """The function that takes a dictionary for a value of this type. One that `keeps_empty` leaves empty lists and maps
-    where they were given: a message that shows the value tells them from absent ones."""
+def struct_walk(struct: Struct) -> Walk:
+    """The function that takes a dictionary for a value of this type."""
     walks: dict[str, Walk | type] = {}
     always: list[tuple[str, Walk | None, Any]] = []
 
     def prepare() -> None:
         for name, field in struct.fields.items():
-            walks[name] = field_walk(field, keeps_empty)
+            walks[name] = field_walk(field)
             if field.always:
                 inner = walks[name] if field.form == "struct" else None
                 always.append((name, inner, _zero_of(field)))
@@ -78,7 +77,7 @@ def struct_walk(struct: Struct, keeps_empty: bool = False) -> Walk:
                     value[name] = replaced
         if empty is not None:
             for name in empty:
-                _settle_empty(value, name, struct.fields[name], keeps_empty)
+                _settle_empty(value, name, struct.fields[name])
         for name, fill, zero in always:
             if name not in value:
                 value[name] = {} if fill is not None else zero
@@ -88,14 +87,14 @@ def struct_walk(struct: Struct, keeps_empty: bool = False) -> Walk:
     return walk
 
 
-def field_walk(field: FieldType, keeps_empty: bool) -> Walk | type:
+def field_walk(field: FieldType) -> Walk | type:
     """How a field's value is taken: a Python type where that is all there is to check, else a function."""
     if field.form == "struct":
         assert field.struct is not None
-        return struct_walk(field.struct, keeps_empty)
+        return struct_walk(field.struct)
     if field.form in ("list", "map"):
         assert field.element is not None
-        inner = field_walk(field.element, keeps_empty)
+        inner = field_walk(field.element)
         return _list_walk(inner) if field.form == "list" else _map_walk(inner)
     match field.encoding:
         case "string":
@@ -109,9 +108,9 @@ def field_walk(field: FieldType, keeps_empty: bool) -> Walk | type:
         case "int-or-string":
             return _int_or_string
         case "time":
-            return _time
+            return take_time
         case "micro-time":
-            return _micro_time
+            return take_micro_time
         case "bytes":
             return _bytes
         case "float64":
@@ -123,7 +122,7 @@ def field_walk(field: FieldType, keeps_empty: bool) -> Walk | type:
     return _anything
 
 
-def _settle_empty(value: dict[str, Any], name: str, field: FieldType, keeps_empty: bool) -> None:
+def _settle_empty(value: dict[str, Any], name: str, field: FieldType) -> None:
     """A null or an empty value: null counts as not given, and what is left out when empty goes."""
     inner = value[name]
     if inner is None:
@@ -133,18 +132,16 @@ def _settle_empty(value: dict[str, Any], name: str, field: FieldType, keeps_empt
         return
     if field.form == "struct":
         if field.struct is not None:
-            struct_walk(field.struct, keeps_empty)(inner)
+            struct_walk(field.struct)(inner)
         return
     fits = {"list": list, "map": dict, "string": str, "boolean": bool}.get(field.form)
     if fits is None:
-        walk = field_walk(field, keeps_empty)
+        walk = field_walk(field)
         replaced = walk(inner)
         if replaced is not None:
             value[name] = replaced
     elif inner.__class__ is not fits or field.encoding in ("time", "micro-time"):
         raise NOT_PLAIN
-    if keeps_empty and field.form in ("list", "map"):
-        return
     if field.omit_zero and field.encoding not in ("quantity", "int-or-string"):
         del value[name]
     elif field.null_when_absent and field.form in ("list", "map"):
@@ -266,20 +263,20 @@ _PLAIN_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _PLAIN_MICRO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 
-def _time(value: Any) -> str | None:
-    moment = _moment(value)
+def take_time(value: Any) -> str | None:
+    when = _moment(value)
     if _PLAIN_TIME.fullmatch(value):
         return None
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _micro_time(value: Any) -> str | None:
-    moment = _moment(value)
+def take_micro_time(value: Any) -> str | None:
+    when = _moment(value)
     if _PLAIN_MICRO_TIME.fullmatch(value):
         return None
     if "." not in value:
         raise NOT_PLAIN
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")

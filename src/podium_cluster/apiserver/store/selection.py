@@ -2,6 +2,7 @@
 
 Field selectors know `=`, `==` and `!=` on the few fields a kind offers (`Fields`); a backslash keeps a comma or
 an equals sign in a value from ending it.
+It parses label selectors as they are written in a URL, with the API's 400 where the text is not one.
 """
 
 import re
@@ -10,11 +11,19 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from podium.kube.selector import EVERYTHING, Selector
+from podium.kube.selector import EVERYTHING, Selector, SelectorError, parse_selector
 from podium_cluster.apiserver.errors import bad_request
 from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.store.collection import Stored
-from podium_cluster.apiserver.store.label_selector import parse_label_selector
+
+
+def parse_label_selector(text: str) -> Selector:
+    """The selector; StatusError 400 where the text is not one."""
+    try:
+        return parse_selector(text)
+    except SelectorError as error:
+        raise bad_request(str(error)) from None
+
 
 NAME: Final = "metadata.name"
 NAMESPACE: Final = "metadata.namespace"

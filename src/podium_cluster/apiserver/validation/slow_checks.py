@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from kubecel.time_limit import TookTooLongError, time_limit
+from kubecel.limits import TookTooLongError, time_limit
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import Cause
 

@@ -9,7 +9,6 @@ from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import StatusError, already_exists, invalid
 from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.kinds import rules_of
-from podium_cluster.apiserver.schema import schema_of
 from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.collection import Stored
 from podium_cluster.apiserver.store.object_store import encode
@@ -50,7 +49,6 @@ def create(context: WriteContext, kind: Kind, obj: JsonObject, namespace: str, o
     causes = [*metadata_causes(meta, kind, rules.name_errors), *rules.validate(obj)]
     if causes:
         raise invalid(storage_form.storage_kind(kind), meta.get("name", ""), causes)
-    schema_of(kind).drop_empty(obj)
     present = context.store.get(kind, meta.get("namespace"), meta["name"])
     if present is not None:
         raise already_exists(kind, meta["name"], going=b'"deletionTimestamp":' in present.raw)

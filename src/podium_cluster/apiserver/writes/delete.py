@@ -14,8 +14,7 @@ from podium_cluster.apiserver.kind_record import KindRules
 from podium_cluster.apiserver.kinds import NAMESPACE, rules_of
 from podium_cluster.apiserver.store.collection import Stored
 from podium_cluster.apiserver.store.object_store import encode
-from podium_cluster.apiserver.timestamps import seconds_of, timestamp
-from podium_cluster.apiserver.write_context import DeleteOptions, WriteContext
+from podium_cluster.apiserver.write_context import DeleteOptions, WriteContext, seconds_of, timestamp
 from podium_cluster.apiserver.writes.conflict import check_deletion
 
 ORPHAN: Final = "orphan"

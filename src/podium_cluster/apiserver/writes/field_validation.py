@@ -7,18 +7,15 @@ says so in the answer, Ignore drops them in silence. A value of the wrong type i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import msgspec
 
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import StatusError, bad_request, shown
 from podium_cluster.apiserver.kind import Kind
-from podium_cluster.apiserver.schema import DecodingError, WrongTypeError, schema_of
+from podium_cluster.apiserver.schema import DecodingError, schema_of
 from podium_cluster.apiserver.schema.custom_fields import may_repeat_fields, repeated_fields
 from podium_cluster.apiserver.write_context import WriteOptions
-
-_GO_KINDS: Final = {"object": "map", "array": "slice", "number": "int64"}
 
 
 def check_and_default(kind: Kind, obj: JsonObject, options: WriteOptions) -> None:
@@ -33,16 +30,14 @@ def check_and_default(kind: Kind, obj: JsonObject, options: WriteOptions) -> Non
     schema.apply_defaults(obj)
 
 
-def check_patched(kind: Kind, obj: JsonObject, patch: str, options: WriteOptions) -> None:
-    """The same for an object as a patch leaves it; a message shows `patch`, or else what it has made of the object."""
+def check_patched(kind: Kind, obj: JsonObject, options: WriteOptions) -> None:
+    """The same for an object as a patch leaves it; a message shows what the patch has made of the object."""
     schema = schema_of(kind)
-    before = patch or (_text(obj) if options.field_validation == "Strict" else "")
     try:
         repeated = _repeated(options.raw)
         _judge([*(f'duplicate field "{path}"' for path in repeated), *schema.take(obj)], options)
     except DecodingError as error:
-        problem = _converted(error) if patch else str(error)
-        message = f"Invalid value: {shown(before or _text(obj))}: {problem}"
+        message = f"Invalid value: {shown(msgspec.json.encode(obj).decode())}: {error}"
         cause = {"reason": "FieldValueInvalid", "message": message, "field": "patch"}
         raise StatusError(422, "Invalid", f' "" is invalid: patch: {message}', {"causes": [cause]}) from None
     schema.apply_defaults(obj)
@@ -51,27 +46,6 @@ def check_patched(kind: Kind, obj: JsonObject, patch: str, options: WriteOptions
 def _repeated(raw: bytes | None) -> list[str]:
     """The paths of fields that the text of a patch gives twice."""
     return repeated_fields(raw) if raw and may_repeat_fields(raw, msgspec.json.decode(raw)) else []
-
-
-def _converted(error: DecodingError) -> str:
-    """The same complaint where a strategic merge makes it: of the value alone, without its place."""
-    if not isinstance(error, WrongTypeError):
-        return str(error)
-    if error.form == "own":
-        return f"json: cannot unmarshal {error.word} into Go value of type {error.go_type}"
-    word = error.word.partition(" ")[0]
-    given = "float64" if error.fraction else _GO_KINDS.get(word, word)
-    if error.form in ("slice", "map"):
-        return f"cannot restore {error.form} from {given}"
-    if error.form == "struct":
-        return f"cannot restore struct from: {given}"
-    if (given, error.form) == ("int64", "string") or (error.fraction and error.form.startswith("int")):
-        return f"cannot convert {given} to {error.go_type}"
-    return f"unrecognized type: {error.form}"
-
-
-def _text(obj: JsonObject) -> str:
-    return msgspec.json.encode(obj).decode()
 
 
 def _judge(problems: Sequence[str], options: WriteOptions) -> None:

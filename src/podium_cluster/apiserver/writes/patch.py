@@ -12,10 +12,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from podium.framework.clock import Clock
-from podium.kube.documents import DocumentError, read_yaml
+from podium.kube.documents import DocumentError, read_json, read_yaml
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import StatusError, bad_request, unsupported_media_type
-from podium_cluster.apiserver.go_json import BodyError, go_type, read_body
 from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.schema import schema_of
 from podium_cluster.apiserver.store import storage_form
@@ -28,7 +27,7 @@ from podium_cluster.apiserver.writes.patches import (
     strategic_merge,
     track_update,
 )
-from podium_cluster.apiserver.writes.patches.check_applied import check_type
+from podium_cluster.apiserver.writes.patches.apply import check_type
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"
@@ -99,7 +98,6 @@ def tracked(
     if "managedFields" not in obj["metadata"] and b'"managedFields":' not in old.raw:
         return obj
     obj["kind"], obj["apiVersion"] = kind.kind, kind.api_version
-    schema_of(kind).drop_empty(obj)
     return track_update(
         storage_form.decoded(old, kind),
         obj,
@@ -175,11 +173,11 @@ def _json(body: Any) -> Any:
     if not isinstance(body, bytes):
         return body
     try:
-        return read_body(body)
-    except BodyError:
+        return read_json(body)
+    except DocumentError:
         raise bad_request("invalid JSON patch") from None
 
 
 def _mismatch(value: Any, expected: str) -> str:
-    word = {"map[string]interface {}": "object", "[]interface {}": "array", "string": "string", "bool": "bool"}
-    return f"json: cannot unmarshal {word.get(go_type(value), 'number')} into Go value of type {expected}"
+    words: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "bool"}
+    return f"json: cannot unmarshal {words.get(type(value), 'number')} into Go value of type {expected}"

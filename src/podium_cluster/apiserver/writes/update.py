@@ -19,11 +19,9 @@ import msgspec
 from kubecel.structured_values import same_json
 from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import invalid, not_found
-from podium_cluster.apiserver.go_json import go_text
 from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.kind_record import KindRules
 from podium_cluster.apiserver.kinds import rules_of
-from podium_cluster.apiserver.schema import schema_of
 from podium_cluster.apiserver.store import storage_form
 from podium_cluster.apiserver.store.collection import Stored
 from podium_cluster.apiserver.store.object_store import encode
@@ -84,7 +82,7 @@ def patch_object(
             return create(context, kind, obj, namespace or "", options), True
         raise not_found(kind, name)
     obj = patch.patched(context.clock, kind, old, body, content_type, subresource, options)
-    field_validation.check_patched(kind, obj, go_text(body) if content_type == patch.STRATEGIC else "", options)
+    field_validation.check_patched(kind, obj, options)
     check_address(kind, metadata_of(obj), namespace, name)
     if not applies:
         obj = patch.tracked(context.clock, kind, old, obj, subresource, options)
@@ -118,7 +116,6 @@ def replace(
     options.warnings.extend(f"{cause.field}: {cause.message}" for cause in causes if cause.ratcheted)
     if refused := [cause for cause in causes if not cause.ratcheted]:
         raise invalid(kind, old.name, refused)
-    schema_of(kind).drop_empty(obj)
     if rules.generation and not subresource and _counts(rules, obj, before):
         meta["generation"] = before["metadata"].get("generation", 0) + 1
     obj["kind"], obj["apiVersion"] = old.kind.kind, old.kind.api_version

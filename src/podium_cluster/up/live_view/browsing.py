@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from podium_cluster.up.live_view import keys
-from podium_cluster.up.live_view.page import Page
-from podium_cluster.up.live_view.rows import Row, Rows, Section, SortBy, name_of
+from podium_cluster.up.live_view.rows import Page, Row, Rows, Section, SortBy, name_of
 
 _STEP: Final = 10
 """Rows that PgUp and PgDn go, in a list."""

@@ -17,14 +17,11 @@ from rich.text import Text
 from podium.framework.gang import GangCount
 from podium.kube.printable import printable
 from podium_cluster.up.live_view.browsing import Browsing
-from podium_cluster.up.live_view.cuts import name_in, parts_in, sentence_in
 from podium_cluster.up.live_view.messages import TROUBLE, ViewMessage
 from podium_cluster.up.live_view.nodes import MARK, columns_for, node_lines
-from podium_cluster.up.live_view.page import Page
-from podium_cluster.up.live_view.rows import Row, Rows, Section, SortBy
-from podium_cluster.up.picture import Picture
+from podium_cluster.up.live_view.rows import Page, Row, Rows, Section, SortBy, name_in, parts_in, sentence_in
+from podium_cluster.up.picture import Picture, quota_line
 from podium_cluster.up.pod_tracker import PodDecision, PodVerdict
-from podium_cluster.up.quotas import quota_line
 from podium_cluster.up.screen import counted
 
 PAGE_LINES: Final = 2

@@ -21,8 +21,7 @@ from podium.serving.log import LOG
 from podium_cluster.up.live_view.browsing import Browsing, Effect, press
 from podium_cluster.up.live_view.frame import PAGE_LINES, draw
 from podium_cluster.up.live_view.messages import MessageLog, Messages, PrintedLines, ViewMessage
-from podium_cluster.up.live_view.page import Page, rendered_page, text_page
-from podium_cluster.up.live_view.rows import Rows, rows_of
+from podium_cluster.up.live_view.rows import Page, Rows, rendered_page, rows_of, text_page
 from podium_cluster.up.live_view.terminal import Terminal
 from podium_cluster.up.picture import NodeBar, Picture, ServedAt
 from podium_cluster.up.pod_tracker import PodDecision

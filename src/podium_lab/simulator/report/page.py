@@ -12,13 +12,13 @@ import numpy as np
 
 from podium.packages import version
 from podium_lab.simulator.figures import COLUMNS
+from podium_lab.simulator.pod_classes import BINS, bin_ends
 from podium_lab.simulator.report.plots import Dot, Line, bar_chart, colour, dot_chart, line_chart
 from podium_lab.simulator.report.tables import class_sections, difference_tables, summary_table, words
 from podium_lab.simulator.results import SimulationResults
 from podium_lab.simulator.run import RunResult
 from podium_lab.simulator.scenario import as_written
 from podium_lab.simulator.summary import SummaryRow, estimate, shown, summarise
-from podium_lab.simulator.waits import BINS, bin_ends
 
 COURSES = (
     ("gpu_allocation_pct", "GPU allocation", "%"),

@@ -30,7 +30,7 @@ APART = 0.01
 """Seconds between arrivals."""
 HOST, RACK = "kubernetes.io/hostname", "topology.kubernetes.io/rack"
 TOPOLOGIES = {"host": HOST, "rack": RACK}
-SET_LABEL = "vmr2l.podium.io/set-{}"
+SET_LABEL = "podium.dev/vmr2l-set-{}"
 ACTIVE = "ACTIVE"
 MOST_PODS = 1000
 """Pods of a machine, which the files do not limit."""
@@ -93,7 +93,7 @@ def machine_nodes(path: Path) -> list[MachineNode]:
     found = []
     for cluster in read_instance(path).cluster_list:
         for host in cluster.host_info:
-            taints = () if host.status == ACTIVE else (Taint(key="vmr2l.podium.io/disabled", effect="NoSchedule"),)
+            taints = () if host.status == ACTIVE else (Taint(key="podium.dev/vmr2l-disabled", effect="NoSchedule"),)
             offered: dict[str, Amount] = {
                 "cpu": f"{round(1000 * host.node_cpu)}m",
                 "memory": f"{round(host.node_mem_mb)}Mi",

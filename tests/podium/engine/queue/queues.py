@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from podium.cluster.objects import Store
 from podium.engine.queue.scheduling_queue import SchedulingQueue
+from podium.engine.queue.sub_queues import QueuePlugins, QueueSettings
 from podium.framework import Action, Event, Interest, ManualClock, QueuedPod, Resource, Status
 from podium.framework.nominator import Nominator
 from podium.framework.plugin_failures import PluginFailure
 from podium.framework.timer import Untimed
-from podium.kube import Pod
+from podium.kube import Pod, PodGroup
 
 PROFILE = "default-scheduler"
 
@@ -54,7 +56,7 @@ class Entries(Untimed):
     def __init__(self, counted: list[tuple[str, str]]) -> None:
         self._counted = counted
 
-    def entered(self, queue: str, event: str) -> None:
+    def entered(self, queue: str, event: str, members: int = 0) -> None:
         self._counted.append((queue, event))
 
     stayed = entered
@@ -67,7 +69,8 @@ class World:
         *,
         sorter: ByLess | None = None,
         start: float = 1000.0,
-        **options: Any,
+        queued_groups: Store[PodGroup] | None = None,
+        **settings: Any,
     ) -> None:
         self.clock = ManualClock(start)
         self.nominator = Nominator()
@@ -79,12 +82,10 @@ class World:
             sorter or ByKey(),
             self.clock,
             self.nominator,
-            pre_enqueue={PROFILE: self.gate},
-            hints={PROFILE: hints or {}},
+            QueuePlugins({PROFILE: self.gate}, {PROFILE: hints or {}}, self.failures.append, self.reports.append),
+            QueueSettings(**settings),
             timer=Entries(self.counted),
-            report=self.reports.append,
-            on_failure=self.failures.append,
-            **options,
+            queued_groups=queued_groups,
         )
 
     def add(self, *pods: Pod) -> None:

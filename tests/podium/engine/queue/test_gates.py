@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.engine.queue.scheduling_queue import Pending, SchedulingQueue
-from podium.engine.queue.sub_queues import PRE_ENQUEUE
+from podium.engine.queue.sub_queues import PRE_ENQUEUE, QueuePlugins, QueueSettings
 from podium.framework import Action, Event, Interest, PluginError, Resource, Status
 from podium.kube import Pod
 from tests.podium.engine.queue.queues import NODE_ADD, POD_GONE, PROFILE, ByKey, World, says
@@ -44,7 +44,11 @@ def test_a_gated_pod_is_parked_and_counted_apart() -> None:
 def test_any_objection_gates(status: Status) -> None:
     world = World()
     queue = SchedulingQueue(
-        ByKey(), world.clock, world.nominator, pre_enqueue={PROFILE: lambda _pod, _first: status.by("Any")}
+        ByKey(),
+        world.clock,
+        world.nominator,
+        QueuePlugins({PROFILE: lambda _pod, _first: status.by("Any")}, {}),
+        QueueSettings(),
     )
     queue.add(make_pod("p"))
     assert queue.pending() == Pending(0, 0, 0, 1)
@@ -200,7 +204,11 @@ def test_a_plugin_that_breaks_holds_the_pod_and_is_reported() -> None:
         raise PluginError('running PreEnqueue plugin "Mine": ValueError: no')
 
     queue = SchedulingQueue(
-        ByKey(), world.clock, world.nominator, pre_enqueue={PROFILE: broken}, report=world.reports.append
+        ByKey(),
+        world.clock,
+        world.nominator,
+        QueuePlugins({PROFILE: broken}, {}, report=world.reports.append),
+        QueueSettings(),
     )
     queue.add(make_pod("p"))
     queued = queue.get("default/p")

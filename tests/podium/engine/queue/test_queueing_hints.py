@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from podium.engine.queue.queueing_hints import build_hints
+from podium.engine.queue.scheduling_queue import SchedulingQueue
+from podium.engine.queue.sub_queues import QueuePlugins, QueueSettings
 from podium.framework import Action, Event, Interest, Plugin, Resource
 from podium.framework.events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
 from podium.framework.extender import EXTENDER
@@ -220,7 +222,7 @@ def test_who_fails_to_say_what_it_is_about_is_asked_about_all() -> None:
 def test_events_go_to_the_plugins_of_the_pods_profile() -> None:
     world = World()
     hints = {"first": {"A": [ALWAYS]}, "second": {"A": [NO]}}
-    queue = type(world.queue)(ByKey(), world.clock, world.nominator, hints=hints)
+    queue = SchedulingQueue(ByKey(), world.clock, world.nominator, QueuePlugins({}, hints), QueueSettings())
     for profile in ("first", "second", "unknown"):
         queue.add(make_pod(profile, spec={"schedulerName": profile}))
         queued = queue.pop()

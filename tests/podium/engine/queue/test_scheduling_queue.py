@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from podium.engine.queue.scheduling_queue import Pending
+from podium.engine.queue.scheduling_queue import Pending, SchedulingQueue
+from podium.engine.queue.sub_queues import QueuePlugins, QueueSettings
 from podium.framework import Action, Interest, QueuedPod, Resource
 from podium.kube import Pod
 from tests.podium.engine.queue.queues import NODE_ADD, ByKey, ByLess, World, says
@@ -280,7 +281,7 @@ def test_iterating_shows_active_pods_in_order_then_the_others() -> None:
 
 def test_without_anybody_counting_all_goes_the_same() -> None:
     world = World()
-    queue = type(world.queue)(ByKey(), world.clock, world.nominator)
+    queue = SchedulingQueue(ByKey(), world.clock, world.nominator, QueuePlugins({}, {}), QueueSettings())
     queue.add(make_pod("p"))
     queued = queue.pop()
     assert queued is not None

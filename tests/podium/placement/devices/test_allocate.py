@@ -11,7 +11,7 @@ from podium.kube.meta import ObjectMeta
 from podium.kube.node import Node
 from podium.kube.versions.devices import BEFORE_1_37
 from podium.placement.devices import DeviceInventory, DeviceTally, allocate
-from podium.placement.devices.search import _Search
+from podium.placement.devices.allocator import _Search
 from tests.podium.placement.devices.worlds import (
     DRIVER,
     Obj,

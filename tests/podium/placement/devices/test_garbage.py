@@ -13,7 +13,7 @@ from podium.kube.decode import decode_json
 from podium.kube.devices import DeviceClass, ResourceClaim, ResourceSlice
 from podium.kube.node import Node
 from podium.placement.devices import DeviceInventory, DeviceTally, allocate
-from podium.placement.devices.search import CONTRADICTION
+from podium.placement.devices.allocator import CONTRADICTION
 from tests.podium.placement.devices import worlds
 from tests.podium.placement.devices.worlds import (
     Obj,

@@ -9,9 +9,9 @@ from podium.kube.decode import decode_json
 from podium.kube.devices import Allocation, DeviceClass, ResourceClaim, ResourceSlice
 from podium.kube.meta import ObjectMeta
 from podium.kube.node import Node
+from podium.placement.devices.allocator import allocate
 from podium.placement.devices.inventory import DeviceInventory
 from podium.placement.devices.preparation import AllocationError
-from podium.placement.devices.search import allocate
 from podium.placement.devices.tally import DeviceTally
 from tests.podium.placement.devices.worlds import claim, device, device_class, request, selectors, slice_
 

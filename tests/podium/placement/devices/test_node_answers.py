@@ -19,11 +19,11 @@ from podium.placement.devices import (
     allocate,
     node_answers,
 )
+from podium.placement.devices.allocator import search
 from podium.placement.devices.inventory import device_matches, node_matches
 from podium.placement.devices.node_answers import SHORT, NodeAnswers, SearchTime
 from podium.placement.devices.preparation import never
-from podium.placement.devices.search import search
-from podium.placement.devices.uses import DeviceUses, uses_of
+from podium.placement.devices.uses import DeviceUses, device_uses
 from tests.podium.placement.devices.worlds import (
     DRIVER,
     Obj,
@@ -48,7 +48,7 @@ def make(nodes: int, *slices: Obj) -> tuple[Cluster, DeviceUses]:
     cluster.objects.device_classes.set("c", build(DeviceClass, device_class()))
     for each in slices:
         cluster.objects.resource_slices.set(each["metadata"]["name"], build(ResourceSlice, each))
-    return cluster, uses_of(cluster.objects)
+    return cluster, device_uses(cluster.objects)
 
 
 def asked(*requests: Obj, **devices: Any) -> list[ResourceClaim]:

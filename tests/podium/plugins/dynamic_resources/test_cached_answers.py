@@ -13,7 +13,7 @@ from podium.framework.answers import NodeFailedError
 from podium.kube import DeviceClass, Node, Pod, ResourceClaim, ResourceSlice
 from podium.kube.devices import Allocation
 from podium.placement.devices import node_answers
-from podium.placement.devices.search import search
+from podium.placement.devices.allocator import search
 from podium.plugins.dynamic_resources import DynamicResources
 from podium.plugins.dynamic_resources.plugin import NAME
 from tests.podium.placement.devices import worlds

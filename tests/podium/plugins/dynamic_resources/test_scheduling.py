@@ -11,6 +11,7 @@ from podium.framework import Status
 from podium.framework.waiting import DeviceWait
 from podium.kube import DeviceClass, Pod, ResourceClaim, ResourceSlice
 from podium.kube.devices import FINALIZER, Allocation
+from podium.kube.versions import find_rules
 from podium.plugins.dynamic_resources import plugin as plugin_module
 from tests.podium.engine.schedulers import Launched, World
 from tests.podium.placement.devices import worlds
@@ -117,6 +118,34 @@ def test_a_claim_in_the_way_loses_its_devices() -> None:  # S6
     assert made.message.startswith(
         "0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) didn't match Pod's node affinity/selector."
     )
+
+
+@pytest.mark.parametrize(("minor", "before"), [("1.36", "still not schedulable, "), ("1.37", "")])
+def test_v2_claims_that_cannot_be_allocated_are_the_whole_message(minor: str, before: str) -> None:
+    made = world(claim("cl"), rules=find_rules(minor).rules)
+    made.attempt(pod())
+    assert made.message == f"0/2 nodes are available: 2 cannot allocate all claims. {before}{PREEMPTION.format(2)}"
+
+
+@pytest.mark.parametrize("minor", ["1.36", "1.37"])
+def test_v4_a_claim_that_gives_up_its_devices_says_so_in_every_minor(minor: str) -> None:
+    made = world(claim("cl"), slice_of("s", device("d1")), rules=find_rules(minor).rules)
+    made.attempt(pod())
+    made.add(replace(stored(made), status=replace(stored(made).status, reserved_for=())))
+    made.attempt(pod("p2", nodeSelector={"name": "n2"}))
+    assert made.message == (
+        "0/2 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, "
+        "1 resourceclaim not available on the node. deallocation of ResourceClaim completed, "
+        f"{PREEMPTION.format(2)}"
+    )
+
+
+def test_v37_a_claim_that_is_deleted_with_its_devices_wakes_pods_that_wait_for_some() -> None:
+    made = world(claim("cl"), claim("other"), slice_of("s", device("d1")))
+    made.attempt(pod("p0", "other"), pod())
+    assert made.queued().queue == "unschedulable"
+    made.delete(stored(made, "other"))
+    assert made.queued().queue != "unschedulable"
 
 
 def test_nodes_with_preferred_alternatives_come_first() -> None:  # S7

@@ -11,7 +11,7 @@ from podium.cluster import Cluster, Nodes
 from podium.framework import SKIP, Cycle
 from podium.kube import Pod, ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.plugins.pod_topology_spread import PodTopologySpread
-from podium.plugins.pod_topology_spread.default_selector import DefaultSelectors
+from podium.plugins.pod_topology_spread.constraints import DefaultSelectors
 from tests.podium.plugins.ask import refusals, refused
 from tests.podium.plugins.pod_topology_spread.pieces import ZONE, Data, hard, host, spreading, webs
 from tools.kit.builders import build, make_cluster, make_plugin, make_pod

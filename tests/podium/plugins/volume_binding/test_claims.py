@@ -9,7 +9,7 @@ import pytest
 from podium.framework import SKIP, Cycle, Status
 from podium.kube import Pod
 from podium.plugins.volume_binding import VolumeBinding
-from podium.plugins.volume_binding.claims import PodClaims, claims_of
+from podium.plugins.volume_binding.plugin import PodClaims, claims_of
 from tools.kit.builders import make_cluster, make_node, make_plugin
 from tools.kit.storage import (
     claim_volume,

@@ -16,7 +16,7 @@ from podium.framework import SKIP, Cycle, PluginError, Status
 from podium.kube import PersistentVolume, PersistentVolumeClaim, Pod
 from podium.plugins.volume_binding import VolumeBinding
 from podium.plugins.volume_binding.choice import choose
-from podium.plugins.volume_binding.claims import PodClaims, claims_of
+from podium.plugins.volume_binding.plugin import PodClaims, claims_of
 from tools.kit.builders import make_cluster, make_node, make_plugin
 from tools.kit.storage import (
     HOSTNAME,

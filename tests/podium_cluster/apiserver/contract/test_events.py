@@ -70,19 +70,3 @@ def test_events_are_selected_by_what_they_are_about(api: Session) -> None:
     ):
         api.note(selector, api.get(path, query={"fieldSelector": selector}, note=False).names())
     api.get(MODERN, query={"fieldSelector": "involvedObject.name=p"})
-
-
-@contract
-def test_events_that_are_not_well_formed(api: Session) -> None:
-    wrong = old_event(api)
-    wrong["involvedObject"] = {"kind": "Pod", "namespace": "other", "name": "p"}
-    api.create(CORE, wrong)
-    incomplete = new_event(api)
-    for field in ("reportingController", "reportingInstance", "action", "reason"):
-        del incomplete[field]
-    api.create(MODERN, incomplete)
-    incomplete = new_event(api)
-    del incomplete["eventTime"]
-    api.create(MODERN, incomplete)
-    api.create(MODERN, {**new_event(api), "type": "Odd"})
-    api.create(CORE, {**old_event(api), "type": "Odd"})

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tests.podium_cluster.apiserver.contract.both import contract
 from tests.podium_cluster.apiserver.contract.objects import DEPLOYMENTS, NODES, PODS
-from tests.podium_cluster.apiserver.contract.session import Answer, Object, Session
+from tests.podium_cluster.apiserver.contract.session import OWN_WORDS, Answer, Object, Session
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -128,6 +128,9 @@ def changed(rng: random.Random, obj: Object) -> Object:
 
 def note(api: Session, seed: int, answer: Answer) -> None:
     details = answer.body.get("details") or {} if answer.code >= 400 else {}
+    if answer.code == 422 and details.get("kind") in OWN_WORDS:
+        api.note(seed, answer.code)
+        return
     causes = [f"{cause['field']}: {cause['message'].splitlines()[0]}" for cause in details.get("causes", [])]
     if answer.code < 400:
         answer.body["metadata"].pop("name", None)  # it may be a generated one

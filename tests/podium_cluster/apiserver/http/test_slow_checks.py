@@ -11,9 +11,8 @@ from aiohttp import ClientSession
 from kubecel.re2 import compile_pattern
 from podium.framework.clock import ManualClock
 from podium_cluster.apiserver.api import EmbeddedApi
-from podium_cluster.apiserver.http.handler import RequestHandler
+from podium_cluster.apiserver.http.handler import RequestHandler, SlowChecker
 from podium_cluster.apiserver.http.server import ApiServer
-from podium_cluster.apiserver.http.slow_checker import SlowChecker
 from podium_cluster.apiserver.messages import ApiRequest, ApiResponse
 from podium_cluster.apiserver.validation import slow_checks
 from podium_cluster.apiserver.validation.slow_checks import SlowCheck

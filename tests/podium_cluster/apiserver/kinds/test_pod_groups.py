@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from podium.framework import ManualClock
-from podium.kube.nulls import without_null_fields
+from podium.kube.json_object import without_null_fields
 from podium_cluster.apiserver.api import EmbeddedApi
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.kinds import WORKLOAD_KINDS, built_in

@@ -56,3 +56,9 @@ def test_a_bound_pod_gets_the_zone_and_region_of_its_node() -> None:
 def test_a_pod_that_is_created_on_a_node_gets_its_zone_and_region() -> None:
     created = new_api().create(POD, pod({"app": "a"}, nodeName="n"))
     assert created["metadata"]["labels"] == {"app": "a", ZONE: "z", REGION: "r"}
+
+
+def test_v42_pod_level_requests_are_filled_from_those_of_the_containers() -> None:
+    one = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "200m", "memory": "1Gi"}}}
+    created = new_api().create(POD, pod({}, containers=[one], resources={"requests": {"cpu": "1"}}))
+    assert created["spec"]["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"}}

@@ -6,9 +6,8 @@ from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.kind import Kind
 from podium_cluster.apiserver.kinds import EVENT, NODE, POD, built_in
 from podium_cluster.apiserver.store.collection import Stored
-from podium_cluster.apiserver.store.label_selector import parse_label_selector
 from podium_cluster.apiserver.store.object_store import ObjectStore
-from podium_cluster.apiserver.store.selection import selection
+from podium_cluster.apiserver.store.selection import parse_label_selector, selection
 
 CONFIG_MAP = built_in("v1", "ConfigMap")
 

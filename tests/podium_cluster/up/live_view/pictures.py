@@ -6,9 +6,8 @@ from podium_cluster.up.live_view.browsing import Browsing
 from podium_cluster.up.live_view.frame import Size, draw
 from podium_cluster.up.live_view.messages import ViewMessage
 from podium_cluster.up.live_view.rows import rows_of
-from podium_cluster.up.picture import EnginePicture, NodeBar, Picture, PodTotals, ServedAt
+from podium_cluster.up.picture import EnginePicture, NodeBar, Picture, PodTotals, QuotaUse, ServedAt
 from podium_cluster.up.pod_tracker import PodDecision, PodVerdict
-from podium_cluster.up.quotas import QuotaUse
 
 CPU = 10**9
 GANGS = [GangCount("shop/training", 5, 4, 0), GangCount("shop/batch", 3, 3, 3)]

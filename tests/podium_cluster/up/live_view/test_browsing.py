@@ -5,8 +5,7 @@ import pytest
 from podium_cluster.up.live_view import keys
 from podium_cluster.up.live_view.browsing import Browsing, Effect, press
 from podium_cluster.up.live_view.keys import KeyReader
-from podium_cluster.up.live_view.page import text_page
-from podium_cluster.up.live_view.rows import Section, SortBy, rows_of
+from podium_cluster.up.live_view.rows import Section, SortBy, rows_of, text_page
 from tests.podium_cluster.up.live_view.pictures import TROUBLE, picture
 
 ROWS = rows_of(picture(3), TROUBLE, SortBy.NAME, "")

@@ -9,8 +9,7 @@ from rich.cells import cell_len
 
 from podium_cluster.up.live_view.browsing import Browsing
 from podium_cluster.up.live_view.frame import Size
-from podium_cluster.up.live_view.page import text_page
-from podium_cluster.up.live_view.rows import Section, SortBy
+from podium_cluster.up.live_view.rows import Section, SortBy, text_page
 from tests.podium_cluster.up.live_view.pictures import TROUBLE, drawn, node, picture
 
 FIGURES = re.compile(r"cpu (?:[█▏▎▍▌▋▊▉░]+ )? *\d+%  mem (?:[█▏▎▍▌▋▊▉░]+ )? *\d+% +\d+ pods")

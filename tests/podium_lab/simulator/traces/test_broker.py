@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from podium_lab.simulator.scenario import BrokerPods, ScenarioError
 from podium_lab.simulator.traces import broker
 from podium_lab.simulator.traces.broker import BrokerWorkload
 from tests.podium_lab.simulator.scenarios import DATA, EXAMPLES, needs
+from tools.kit.forked import forked
 
 DEPLOYMENT = "{at},{id},1,any,0,11,300,-1,0.85,0.85,prod,{slo},deployment,3,,average,"
 JOB = "{at},{id},1,any,0,1,,-1,0.85,0.85,free,{slo},job,2,{tasks},aggregate,,120"
@@ -101,8 +101,7 @@ def test_rows_of_the_first_experiments_do_not_mix_with_others(file: Path) -> Non
 
 
 def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "podium", "simulate", str(EXAMPLES / "qos.yaml"), *arguments, "--qos-port", "0"]
-    return subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=300, check=False)
+    return forked("simulate", str(EXAMPLES / "qos.yaml"), *arguments, "--qos-port", "0", "--json", timeout=300)
 
 
 def test_an_experiment_begins_with_its_first_row(file: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium_lab.simulator.mig_shapes import MEMORY_SLICES, MIG_SHAPES, MigShape, fit_together
 from podium_lab.simulator.nodes import openb_nodes
+from podium_lab.simulator.traces.mig_lists import MEMORY_SLICES, MIG_SHAPES, MigShape, fit_together
 from podium_lab.simulator.traces.openb import read_list
 from tests.podium.cli.command import podium
 

@@ -103,7 +103,7 @@ def test_vms_of_a_deployment_set_stay_apart(file: Path) -> None:
     assert affinity.pod_anti_affinity is not None
     terms = affinity.pod_anti_affinity.required
     assert [term.topology_key for term in terms] == [HOST]
-    assert "vmr2l.podium.io/set-0" in apart["vm-0"].labels
+    assert "podium.dev/vmr2l-set-0" in apart["vm-0"].labels
     free = {each.name: each.template for each in arrivals(Vmr2lPods(file=str(file), sets=False), file, 1)}
     assert not free["vm-0"].labels
 

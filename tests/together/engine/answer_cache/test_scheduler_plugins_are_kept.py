@@ -27,9 +27,9 @@ from podium.kube import Node, Pod
 from podium.plugins import load_registry
 from podium_plugins import app_group
 from podium_plugins.network_overhead import network_topology
-from podium_plugins.sy_sched.profiles import RESOURCE as SECCOMP_PROFILES
+from podium_plugins.sy_sched import RESOURCE as SECCOMP_PROFILES
 from tests.podium.engine.answer_cache.test_fast_is_slow import World, account
-from tests.podium_plugins.sy_sched.test_plugin import localhost, profile
+from tests.podium_plugins.test_sy_sched import localhost, profile
 from tests.together.network_worlds import PLACES, REGIONS, ZONES, located, make_app_group, make_topology, of_workload
 from tools.kit.builders import make_handle
 from tools.kit.effort import examples

@@ -14,7 +14,7 @@ from podium.kube import decode_documents
 from podium_plugins.coscheduling import Coscheduling
 from tests.podium.framework.runtimes import REGISTRY, setup
 from tools.kit.builders import make_node
-from tools.kit.pod_group_worlds import GANGS, TOPOLOGY, group_members, pod_group
+from tools.kit.pod_group_worlds import GANGS, TOPOLOGY, group_member, group_members, pod_group
 
 
 def config() -> SchedulerConfig:
@@ -135,6 +135,14 @@ def test_a_pod_group_with_too_little_room_says_what_stops_it_and_what_would_help
     assert obstacle.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
     assert obstacle.pods == ["default/g-2"]
     assert [remedy.node for remedy in found.gang.remedies] == ["n1"]
+
+
+def test_all_members_are_tried_to_say_how_many_would_fit() -> None:
+    big = [group_member(f"a-{number}", cpu=9) for number in range(2)]
+    objects = [make_node("n1", cpu=1), pod_group(minimum=3), *big, group_member("z")]
+    gang = explained_group(objects).gang
+    assert gang is not None
+    assert (gang.would_fit, gang.starts, [len(each.pods) for each in gang.obstacles]) == (1, False, [2])
 
 
 def test_a_pod_group_with_too_few_pods_says_that_none_is_tried() -> None:

@@ -42,12 +42,12 @@ def gangs(draw: st.DrawFn) -> list[Pod]:
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(nodes(), gangs(), st.sampled_from([{}, {"podium.io/topology-key": "zone"}]), st.booleans())
+@given(nodes(), gangs(), st.sampled_from([{}, {"podium.dev/topology-key": "zone"}]), st.booleans())
 def test_a_dropped_gang_leaves_no_trace_and_a_bound_one_is_whole(
     there: list[Node], gang: list[Pod], annotations: dict[str, str], soft: bool
 ) -> None:
     if annotations and soft:
-        annotations = {**annotations, "podium.io/topology-mode": "soft"}
+        annotations = {**annotations, "podium.dev/topology-mode": "soft"}
     world = GangWorld(nodes=there)
     world.set_group(make_group(minimum=len(gang), annotations=annotations))
     before = contents(world.cluster)

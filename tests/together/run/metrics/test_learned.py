@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.framework.clock import ManualClock
-from podium.run.metrics.registry import Metrics
+from podium.run.metrics import Metrics
 from tests.podium.engine.schedulers import World
 from tests.podium_plugins.gpu_share.gpu_worlds import TYPICAL, gpu_node, gpu_pod
 

@@ -1,4 +1,6 @@
-"""Validates what claims, classes and slices of devices share: names, selectors in CEL, configurations, tolerations."""
+"""Validates what claims, classes and slices of devices share: names, selectors in CEL, configurations, tolerations.
+It names the kinds of resource.k8s.io, with what they leave out and the fields by which slices can be selected.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,8 @@ from kubecel import DeviceSelectorError, compile_selector
 from kubecel.device_selector import MAX_LENGTH
 from kubecel.names import dns_subdomain_errors, label_value_errors
 from podium_cluster.apiserver.errors import Cause, duplicate, invalid_value, invalid_word, not_supported, required
-from podium_cluster.apiserver.validation.wording import (
-    Causes,
-    Obj,
-    dns_label,
-    each,
-    label_name,
-    too_long,
-    too_many,
-)
+from podium_cluster.apiserver.kind import STATUS, Defaults, Fields, FieldValues, built_in_kind
+from podium_cluster.apiserver.validation.wording import Causes, Obj, dns_label, each, label_name, too_long, too_many
 
 MOST: Final = 32
 """Requests, constraints, selectors and configurations of a claim."""
@@ -248,3 +243,36 @@ def device_taint(path: str, taint: Obj) -> Causes:
         yield required(f"{path}.effect")
     elif taint["effect"] not in EFFECTS:
         yield not_supported(f"{path}.effect", taint["effect"], EFFECTS)
+
+
+def _request_defaults(request: dict[str, Any]) -> None:
+    if request.get("allocationMode") == "ExactCount":
+        request.setdefault("count", 1)
+
+
+def _slice_values(obj: dict[str, Any]) -> FieldValues:
+    spec = obj.get("spec") or {}
+    return (spec.get("driver", ""), spec.get("nodeName", ""), (spec.get("pool") or {}).get("name", ""))
+
+
+_CLAIM_DEFAULTS: Final = Defaults(
+    {
+        "resource.v1.ExactDeviceRequest": {"allocationMode": "ExactCount"},
+        "resource.v1.DeviceSubRequest": {"allocationMode": "ExactCount"},
+    },
+    {"resource.v1.ExactDeviceRequest": _request_defaults, "resource.v1.DeviceSubRequest": _request_defaults},
+)
+DEVICE_CLASS: Final = built_in_kind("resource.k8s.io/v1", "DeviceClass deviceclasses", cluster=True)
+DEVICE_TAINT_RULE: Final = built_in_kind("resource.k8s.io/v1", "DeviceTaintRule devicetaintrules", STATUS, cluster=True)
+RESOURCE_CLAIM: Final = built_in_kind(
+    "resource.k8s.io/v1", "ResourceClaim resourceclaims", STATUS, defaults=_CLAIM_DEFAULTS
+)
+CLAIM_TEMPLATE: Final = built_in_kind(
+    "resource.k8s.io/v1", "ResourceClaimTemplate resourceclaimtemplates", defaults=_CLAIM_DEFAULTS
+)
+RESOURCE_SLICE: Final = built_in_kind(
+    "resource.k8s.io/v1",
+    "ResourceSlice resourceslices",
+    cluster=True,
+    fields=Fields(("spec.driver", "spec.nodeName", "spec.pool.name"), _slice_values),
+)

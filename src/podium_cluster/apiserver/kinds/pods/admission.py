@@ -14,8 +14,7 @@ from podium.kube.json_object import JsonObject
 from podium_cluster.apiserver.errors import StatusError, forbidden
 from podium_cluster.apiserver.kinds.nodes import NODE
 from podium_cluster.apiserver.kinds.pods.kind import POD
-from podium_cluster.apiserver.kinds.priority_classes import class_named, default_class
-from podium_cluster.apiserver.kinds.runtime_classes import RUNTIME_CLASS
+from podium_cluster.apiserver.kinds.priority_classes import RUNTIME_CLASS, class_named, default_class
 from podium_cluster.apiserver.write_context import WriteContext
 
 _COPIED: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")

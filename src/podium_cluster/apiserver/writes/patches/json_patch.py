@@ -1,8 +1,14 @@
-"""Applies a JSON patch (RFC 6902) with the habits of the API server's library, where they differ from the RFC.
+"""Applies JSON patches (RFC 6902) and JSON merge patches (RFC 7386) with the habits of the API server's library, where
+they differ from the RFC.
 
 `replace` of a key that is not there sets it; a negative index counts from the end; the first part of a path is
 never looked at, so `a/b` means `/b`. Whatever cannot be applied answers 422 with one general sentence: the server
 does not tell which operation failed. Copies may add 3 MiB in all, and a patch holds 10,000 operations at most.
+
+In a JSON merge patch a map is merged key by key, null removes, anything else replaces.
+
+As in the API server's library, nulls inside a list of the patch's own maps are dropped with their keys where the
+target has no such value yet, while a list that replaces another value is taken as it stands.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ from typing import Any
 import msgspec
 
 from kubecel.strconv import parse_int64
+from podium.kube.json_object import without_null_fields
 from podium_cluster.apiserver.errors import StatusError
 
 MOST_OPERATIONS = 10_000
@@ -165,3 +172,23 @@ def _index(key: str, length: int) -> int:
     if not -length <= index < length:
         raise _DoesNotApplyError("no such index")
     return index + length if index < 0 else index
+
+
+def merge_patch(obj: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """The object with the patch merged in; neither argument is changed."""
+    return _merged(copy.deepcopy(obj), copy.deepcopy(patch))
+
+
+def _merged(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    for key, value in patch.items():
+        if value is None:
+            target.pop(key, None)
+            continue
+        current = target.get(key)
+        if isinstance(current, dict) and isinstance(value, dict):
+            _merged(current, value)
+        elif isinstance(current, dict):
+            target[key] = value
+        else:
+            target[key] = without_null_fields(value)
+    return target

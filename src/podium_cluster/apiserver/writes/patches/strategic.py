@@ -12,10 +12,9 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from podium_cluster.apiserver.errors import StatusError, bad_request
-from podium_cluster.apiserver.go_json import go_text, go_type
+from podium_cluster.apiserver.errors import StatusError, bad_request, shown_json
 from podium_cluster.apiserver.writes.patches.json_patch import rejected, same
-from podium_cluster.apiserver.writes.patches.types import MergeType
+from podium_cluster.apiserver.writes.patches.typed_values import MergeType
 
 DIRECTIVE = "$patch"
 RETAIN_KEYS = "$retainKeys"
@@ -63,7 +62,7 @@ def _by_directive(patch: dict[str, Any]) -> dict[str, Any]:
         case "delete":
             return {}
         case other:
-            raise _internal(f"unknown patch type: {_percent_s(other)} in map: {go_text(patch)}")
+            raise _internal(f"unknown patch type: {shown_json(other)} in map: {shown_json(patch)}")
 
 
 def _retain_keys(original: dict[str, Any], patch: dict[str, Any]) -> None:
@@ -121,9 +120,8 @@ def _check_order(given: list[Any], order: list[Any], merge_key: str) -> None:
             if same(_identity(item, merge_key), _identity(candidate, merge_key)):
                 break
         else:
-            raise _internal(
-                f"The order in patch list:\n{go_text(given)}\n doesn't match {SET_ORDER} list:\n{go_text(order)}\n"
-            )
+            message = f"order in patch list doesn't match {SET_ORDER} list"
+            raise _internal(f"{message}: {shown_json(given)}, {shown_json(order)}")
 
 
 def _merge_or_replace(
@@ -177,7 +175,7 @@ def _apply_entry_directives(
             case "merge":
                 raise _internal("merging lists cannot yet be specified in the patch")
             case other:
-                raise _internal(f"unknown patch type: {_percent_s(other)} in map: {go_text(item)}")
+                raise _internal(f"unknown patch type: {shown_json(other)} in map: {shown_json(item)}")
     return (plain, []) if replace else (original, plain)
 
 
@@ -202,7 +200,7 @@ def _identity(item: Any, merge_key: str) -> Any:
     if not isinstance(item, dict):
         raise _wrong_type({}, item)
     if merge_key not in item:
-        raise _internal(f"map: {go_text(item)} does not contain declared merge key: {merge_key}")
+        raise _internal(f"map: {shown_json(item)} does not contain declared merge key: {merge_key}")
     return item[merge_key]
 
 
@@ -249,7 +247,7 @@ def _same_types(lists: list[list[Any]]) -> bool:
     if isinstance(entries[0], list):
         raise rejected()
     if any(type(item) is not type(entries[0]) for item in entries):
-        raise _internal(f"list element types are not identical: {go_text(lists)}")
+        raise _internal(f"list element types are not identical: {shown_json(lists)}")
     return isinstance(entries[0], dict)
 
 
@@ -278,12 +276,9 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def _percent_s(value: Any) -> str:
-    return value if isinstance(value, str) else f"%!s({go_type(value)}={go_text(value)})"
-
-
 def _wrong_type(expected: Any, actual: Any) -> StatusError:
-    return _internal(f"expected a {go_type(expected)}, but received a {go_type(actual)}")
+    wanted = "list" if isinstance(expected, list) else "object"
+    return _internal(f"expected a {wanted}, but received {shown_json(actual)}")
 
 
 def _internal(message: str) -> StatusError:

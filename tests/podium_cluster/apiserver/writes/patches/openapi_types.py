@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from podium_cluster.apiserver.writes.patches.types import Form
+from podium_cluster.apiserver.writes.patches.typed_values import Form
 
 QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 RAW = "io.k8s.apimachinery.pkg.runtime.RawExtension"

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from podium_cluster.apiserver.errors import StatusError
 from podium_cluster.apiserver.writes.patches import server_side_apply, track_update
-from podium_cluster.apiserver.writes.patches.field_sets import from_wire, to_wire
-from podium_cluster.apiserver.writes.patches.managed_fields import decode
+from podium_cluster.apiserver.writes.patches.managed_fields import decode, from_wire, to_wire
 from podium_cluster.apiserver.writes.patches.typed_values import compare, fields_of, merge
 from tests.podium_cluster.apiserver.writes.patches.sample_types import SAMPLE, samples
 
@@ -183,9 +182,9 @@ def test_kubectl_takes_over_what_its_client_side_apply_wrote() -> None:
     ("config", "told"),
     [
         ({**sample(), "extra": 1}, ".extra: field not declared in schema"),
-        (sample(replicas="1"), ".spec.replicas: expected numeric (int or float), got string"),
-        (sample(parts={}), ".spec.parts: expected list, got &{map[]}"),
-        (sample({"a": 1}), ".metadata.labels.a: expected string, got &value.valueUnstructured{Value:1}"),
+        (sample(replicas="1"), '.spec.replicas: expected number, got "1"'),
+        (sample(parts={}), ".spec.parts: expected list, got {}"),
+        (sample({"a": 1}), ".metadata.labels.a: expected string, got 1"),
         (
             sample(parts=[{"name": "p"}, {"name": "p"}]),
             '.spec.parts: duplicate entries for key [name="p"]',

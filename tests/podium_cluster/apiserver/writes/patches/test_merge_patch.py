@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium_cluster.apiserver.writes.patches import merge_patch
+from podium_cluster.apiserver.writes.patches.json_patch import merge_patch
 
 keys = st.sampled_from(["a", "b", "c"])
 leaves = st.integers(0, 3) | st.text(max_size=2)

@@ -94,24 +94,24 @@ def test_retain_keys_clears_the_other_fields() -> None:
         ({"spec": {"strategy": {"$retainKeys": ["type"], "rolling": {}}}}, 400, "invalid patch format of retainKeys"),
         ({"metadata": {"$deleteFromPrimitiveList": ["f"]}}, 400, "invalid patch format of primitive list"),
         ({"metadata": {"$setElementOrder": ["f"]}}, 400, "invalid patch format of setElementOrder list"),
-        ({"metadata": {"labels": {"$patch": "keep"}}}, 500, "unknown patch type: keep in map: map[$patch:keep]"),
+        ({"metadata": {"labels": {"$patch": "keep"}}}, 500, 'unknown patch type: "keep" in map: {"$patch":"keep"}'),
         (
             {"spec": {"parts": [{"image": "1"}]}},
             500,
-            "map: map[image:1] does not contain declared merge key: name",
+            'map: {"image":"1"} does not contain declared merge key: name',
         ),
         (
             {"spec": {"parts": ["p"]}},
             500,
-            "list element types are not identical: [[map[image:1 name:p ports:[map[port:80 protocol:TCP]]]"
-            " map[image:2 name:q] map[image:3 name:r]] [p]]",
+            'list element types are not identical: [[{"name":"p","image":"1","ports":[{"port":80,"protocol":"TCP"}]}'
+            ',{"name":"q","image":"2"},{"name":"r","image":"3"}],["p"]]',
         ),
         (
             {"metadata": {"finalizers": ["h"], "$setElementOrder/finalizers": ["f"]}},
             500,
-            "The order in patch list:\n[h]\n doesn't match $setElementOrder list:\n[f]\n",
+            'order in patch list doesn\'t match $setElementOrder list: ["h"], ["f"]',
         ),
-        ({"metadata": {"finalizers": [["f"]]}}, 500, "list element types are not identical: [[f g] [[f]]]"),
+        ({"metadata": {"finalizers": [["f"]]}}, 500, 'list element types are not identical: [["f","g"],[["f"]]]'),
     ],
 )
 def test_patches_that_make_no_sense_are_refused(patch: dict[str, Any], code: int, message: str) -> None:

@@ -1,1 +1,0 @@
-"""Calls the HTTP extenders of a configuration."""

@@ -1,1 +1,0 @@
-"""Serves kube-scheduler's metrics, and Podium's own."""

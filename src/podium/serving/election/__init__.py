@@ -1,1 +1,0 @@
-"""Elects one leader among several processes by a Lease."""

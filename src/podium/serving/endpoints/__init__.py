@@ -1,1 +1,0 @@
-"""Serves health, metrics and configuration over HTTPS, to those who may see them."""

@@ -1,1 +1,0 @@
-"""Writes Kubernetes Events about pods and other objects."""
