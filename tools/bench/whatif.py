@@ -27,7 +27,8 @@ from podium.whatif.compare import RUNNING, compare
 from podium.whatif.drain import DrainRules
 from podium.whatif.fit import fit
 from podium.whatif.manifests import Given
-from podium.whatif.purchase import PurchaseRules, purchase
+from podium.whatif.offers import PurchaseRules
+from podium.whatif.purchase import purchase
 from podium.whatif.sandbox import Sandbox
 from podium.whatif.sources import read_state
 from tools.bench.templates import HOSTNAME, ZONE

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from podium.whatif.changes import Change
     from podium.whatif.drain import DrainRules
     from podium.whatif.manifests import Given
-    from podium.whatif.purchase import PurchaseRules
+    from podium.whatif.offers import PurchaseRules
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from podium.cli.question_options import (
 )
 
 if TYPE_CHECKING:
-    from podium.whatif.purchase import PurchaseRules
+    from podium.whatif.offers import PurchaseRules
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +181,7 @@ def _check(
 
 
 def _rules_of(buying: PurchaseFlags) -> "PurchaseRules":
-    from podium.whatif.purchase import PurchaseRules
+    from podium.whatif.offers import PurchaseRules
 
     shares = {}
     for each in buying.keep_free or ():

@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from math import comb
 from typing import Final
 
@@ -23,17 +22,16 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from kubecel.quantity import NANO, parse
 from podium.engine.decide import find_feasible
 from podium.framework.cycle import Cycle
 from podium.framework.status import PluginError
-from podium.kube import Node, Pod
-from podium.kube.requests import fit_requests, offered, requested
+from podium.kube import Pod
+from podium.kube.requests import fit_requests
 from podium.whatif.applying import HOSTNAME, add_node, free_name
 from podium.whatif.capacity import left_over, replace_sampling
-from podium.whatif.catalog import Catalog, CatalogError, NodeType
+from podium.whatif.catalog import Catalog
 from podium.whatif.covering import Cover, CoverBound, solve
-from podium.whatif.patterns import QuestionError
+from podium.whatif.offers import Offer, PurchaseRules, offers_of
 from podium.whatif.placements import PodPlacement, SandboxPlacer
 from podium.whatif.sandbox import Sandbox
 from podium.workloads import daemon_sets
@@ -42,7 +40,6 @@ OPTIMAL: Final = "optimal"
 GAP: Final = "gap"
 RELATIONAL: Final = frozenset({"PodTopologySpread", "InterPodAffinity"})
 """What these refuse on one new node, they may allow on several."""
-SECONDS: Final = 10.0
 FEW_PODS: Final = 60
 FEW_NODES: Final = 6
 FEW_COMBINATIONS: Final = 20_000
@@ -58,36 +55,6 @@ EXTRA: Final = 20
 
 Combination = tuple[tuple[int, ...], float]
 """The numbers of offers, each as often as it is bought, and what they cost."""
-
-
-@dataclass(frozen=True)
-class PurchaseRules:
-    """The options of `--unblock`."""
-
-    max_nodes: int | None = None
-    max_types: int | None = None
-    only: str = ""
-    spot: bool = False
-    seconds: float = SECONDS
-    keep_free: Mapping[str, float] = field(default_factory=dict)
-    """Shares of a resource that stay free on new nodes."""
-
-
-@dataclass(frozen=True)
-class Offer:
-    """A type in a zone, at its price."""
-
-    type: NodeType
-    zone: str
-    price: float
-    node: Node
-    room: Mapping[str, int]
-    """What is left for pods beside those of DaemonSets, and the pod slots under "pods"."""
-    daemons: Mapping[str, int]
-
-    @property
-    def name(self) -> str:
-        return self.type.name
 
 
 @dataclass
@@ -172,7 +139,7 @@ class _PurchaseSearch:
     def run(self) -> Purchase:
         if self._verify(())[0]:
             return self._result((), 0.0, solved=True, hopeless=[])
-        self._all = offers = self._offers()
+        self._all = offers = offers_of(self._sandbox, self._catalog, self._pods, self._rules, self._of_each)
         cover, hopeless = self._cover(offers)
         if hopeless:
             lost = {each.pod.uid for each in hopeless}
@@ -183,66 +150,6 @@ class _PurchaseSearch:
         bound = solve(cover, max(0.5, self._rules.seconds * 0.4))
         best = self._heuristic(cover, bound)
         return self._from_the_cheapest(cover, bound, best, hopeless)
-
-    # Offers
-
-    def _offers(self) -> list[Offer]:
-        offers = []
-        for kind in self._catalog.types.values():
-            if self._rules.only and not any(fnmatchcase(kind.name, each) for each in self._rules.only.split(",")):
-                continue
-            for zone in self._zones(kind):
-                price = kind.price_in(zone, spot=self._rules.spot)
-                if price is None:
-                    raise CatalogError(
-                        f"{kind.place}type {kind.name} has no price; write price: 0.214, or leave it out with --only"
-                    )
-                offers.append(self._offer(kind, zone, price))
-        if not offers:
-            raise QuestionError(f"--only {self._rules.only}: the catalog has no type of that name")
-        offers.sort(key=lambda each: (each.price, each.name, each.zone))
-        return offers
-
-    def _zones(self, kind: NodeType) -> Sequence[str]:
-        if not kind.zones:
-            return ("",)
-        if len(kind.zones) > 1 and not self._zones_matter:
-            return (min(kind.zones, key=lambda zone: kind.price_in(zone, spot=self._rules.spot) or 0.0),)
-        return kind.zones
-
-    @property
-    def _zones_matter(self) -> bool:
-        """Whether a pod's place in a zone can make a difference."""
-        text = "topology.kubernetes.io/zone"
-        for pod in {self._sandbox.cluster.facts.of(pod).signature: pod for pod in self._pods}.values():
-            spec = pod.spec
-            if (
-                text in spec.node_selector
-                or spec.affinity is not None
-                or spec.topology_spread_constraints
-                or spec.volumes
-            ):
-                return True
-        return bool(self._sandbox.cluster.terms._groups)
-
-    def _offer(self, kind: NodeType, zone: str, price: float) -> Offer:
-        node = self._keeping_free(kind.node(f"{kind.name}{'-' * bool(zone)}{zone}-new", zone))
-        taken: Counter[str] = Counter()
-        for pod in daemon_sets.pods_for(node, self._of_each):
-            taken.update(requested(pod))
-            taken["pods"] += 1
-        room = {name: max(0, amount - taken[name]) for name, amount in offered(node.status.allocatable).items()}
-        return Offer(kind, zone, price, node, room, dict(taken))
-
-    def _keeping_free(self, node: Node) -> Node:
-        if not self._rules.keep_free:
-            return node
-        amounts = dict(node.status.allocatable)
-        for name, share in self._rules.keep_free.items():
-            if name in amounts:
-                nano = int(parse(amounts[name]) * (1 - share))
-                amounts[name] = f"{nano * 1000 // NANO}m" if name == "cpu" else nano // NANO
-        return replace(node, status=replace(node.status, allocatable=amounts))
 
     # What each offer can hold
 

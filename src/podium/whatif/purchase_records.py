@@ -11,7 +11,8 @@ from podium.whatif.changes import Change
 from podium.whatif.drain import drain
 from podium.whatif.fit import FitQuestion, rules_of, shown_changes
 from podium.whatif.manifests import Given, wanted
-from podium.whatif.purchase import Purchase, PurchaseRules, purchase
+from podium.whatif.offers import PurchaseRules
+from podium.whatif.purchase import Purchase, purchase
 from podium.whatif.records import CostRecord, PodRecord, Record, placed_record
 from podium.whatif.sandbox import Sandbox
 

@@ -13,8 +13,9 @@ from podium.kube import Pod
 from podium.plugins import load_registry
 from podium.whatif.applying import add_node
 from podium.whatif.catalog import Catalog, CatalogError, read_catalog
+from podium.whatif.offers import PurchaseRules
 from podium.whatif.placements import SandboxPlacer
-from podium.whatif.purchase import GAP, OPTIMAL, PurchaseRules, purchase
+from podium.whatif.purchase import GAP, OPTIMAL, purchase
 from podium.whatif.sandbox import Sandbox
 from tests.podium.whatif.test_worked import sandbox as sample_sandbox
 from tools.kit.builders import make_node, make_pod
