@@ -65,5 +65,5 @@ def main(args: Sequence[str] | None = None, program: str = completion.PROGRAM) -
     except SystemExit as ended:  # of a plugin: commands return their codes
         line = traceback.extract_tb(ended.__traceback__)[-1]
         echo(f"{Path(line.filename).name}:{line.lineno}: sys.exit ends the whole process: raise an exception", err=True)
-        code = BAD_INPUT
+        code = ended.code if isinstance(ended.code, int) and ended.code else BAD_INPUT
     sys.exit(code or 0)

@@ -160,6 +160,7 @@ def test_of_a_pod_decided_by_the_answer_cache_filter_and_score_are_timed() -> No
     world.attempt(make_pod("p1", requests=SMALL), make_pod("p2", requests=SMALL), make_pod("p3", requests=SMALL))
     diary.points.clear()
     diary.evaluations.clear()
+    world.clock.advance(1)  # the batch of the pods before it has expired
     world.attempt(make_pod("p4", requests=SMALL))
     assert [point for point, _code in diary.points][1:4] == ["Filter", "Score", "Reserve"]
     assert [point for point, _skipped in diary.evaluations] == ["Filter", "Score"]

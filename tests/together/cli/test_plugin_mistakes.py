@@ -28,7 +28,7 @@ SCORES = "def score_node(self, cycle, node): return 0"
         (f"import nothere\n    {SCORES}", "line 3: No module named 'nothere'"),
         ("def score_node(self cycle): return 0", "line 3: SyntaxError"),
         ("def score_node(self, node): return 0", "score_node(self, node) cannot be called: write score_node(self, cyc"),
-        ("import sys; sys.exit(3)", "mine.py:3: sys.exit ends the whole process: raise an exception"),
+        ("import sys; sys.exit()", "mine.py:3: sys.exit ends the whole process: raise an exception"),
         (
             f"def __init__(self, args, handle): open('/nope')\n    {SCORES}",
             "initializing plugin \"Mine\": FileNotFoundError: [Errno 2] No such file or directory: '/nope' (mine.py:3)",

@@ -36,7 +36,7 @@ PAGE = (ROOT / "docs/explanation/the-way-of-a-pod.md").read_text()
 MOST_FILES = 25
 NODE, POD = built_in("v1", "Node"), built_in("v1", "Pod")
 PLUGINS = "podium/plugins/"
-TIMERS = ("podium/framework/timer.py", "podium/run/metrics/")
+TIMERS = ("podium/framework/timer.py", "podium/run/engine_metrics.py", "podium/run/timer_metrics.py")
 HAPPENS = {
     ("podium/client/reading.py", "event"),
     ("podium/engine/queue/heap.py", "push"),
