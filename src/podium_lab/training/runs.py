@@ -1,14 +1,9 @@
 """Trains from settings to an ONNX file: cloning, then PPO or DQN, with the best weights of the validation kept.
 
-Stopped, the same settings go on from the last checkpoint, and come to the same file as if nothing had happened.
-
-Keeps a training's state in a file, so that one that was stopped goes on as if it had not been.
-
-The file is an .npz of all arrays, under numbers, with the digest of the settings; another training's is refused.
-
-Judges weights on validation episodes in the batched environment, to keep the best ones.
-
-Every episode is played once to its end, always with the best-scored node.
+A checkpoint is an .npz of all arrays, under numbers, with the digest of the settings; that of another training is
+refused. Stopped, the same settings go on from the last checkpoint, and come to the same file as if nothing had
+happened. The validation plays every episode of its own once to its end in the batched environment, always with the
+best-scored node.
 """
 
 from __future__ import annotations
