@@ -80,11 +80,27 @@ class LogSummary(NamedTuple):
     """Seconds that the model took."""
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no line was of ours."""
+        return not self.decisions and not self.compared
+
+    @property
     def fallback_rate(self) -> float:
         """The share of decisions that the model was to make and the fallback made."""
         ours = {"model", "shadow", "canary", "off", "single", "demoted"}
         total = sum(self.decisions.values())
         return sum(number for source, number in self.decisions.items() if source not in ours) / total if total else 0.0
+
+    def to_data(self) -> dict[str, Any]:
+        return {
+            "decisions": self.decisions,
+            "fallbackRate": self.fallback_rate,
+            "compared": self.compared,
+            "sameBestNode": self.agreement,
+            "rankCorrelation": self.tau,
+            "p50Milliseconds": 1000 * self.p50,
+            "p99Milliseconds": 1000 * self.p99,
+        }
 
 
 class _LogLine(msgspec.Struct):

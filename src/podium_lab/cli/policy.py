@@ -7,18 +7,19 @@ import typer
 from podium.cli.commands import Commands
 from podium.cli.console import echo
 from podium.cli.errors import ANSWER_IS_NO, InputError
-from podium.cli.options import Output
+from podium.cli.options import Output, OutputOption
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
+
+    from podium_lab.learning.replay import ReplayedPolicy
+    from podium_lab.model_decision_log import LogSummary
 
 app = Commands(name="policy", help="Policies of learned scores.", no_args_is_help=True)
 
 ENOUGH_DECISIONS, MOST_FALLBACKS, MOST_WORSE = 10_000, 0.001, 0.1
 """What must be seen on trial before the model may decide; the last is in points of GPU allocation."""
 PolicyArgument = Annotated[str, typer.Argument(metavar="FILE", help="A policy file, or the name of one that ships.")]
-OutputOption = Annotated[Output, typer.Option("-o", "--output", help="How to print the answer.")]
 
 
 @app.callback()
@@ -90,20 +91,28 @@ def show(file: PolicyArgument, output: OutputOption = Output.TABLE) -> None:
 
 
 @app.command()
-def verify(file: PolicyArgument) -> None:
+def verify(file: PolicyArgument, output: OutputOption = Output.TABLE) -> None:
     """Check a policy file: checksum, terms, numbers, provenance. Exit code 1 where it cannot be used.
 
     Example: podium policy verify readable
     """
+    from podium.cli.console import echo_data
     from podium_lab.learned.policy_file import PolicyError, read_policy
 
     path = _path(file)
     try:
         found = read_policy(path)
     except PolicyError as error:
-        echo(str(error), err=True)
+        if output is Output.TABLE:
+            echo(str(error), err=True)
+        else:
+            echo_data({"file": file, "usable": False, "problems": str(error).splitlines()}, output)
         raise typer.Exit(ANSWER_IS_NO) from None
-    echo(f"{found.name} {found.version}: fine")
+    if output is Output.TABLE:
+        echo(f"{found.name} {found.version}: fine")
+        return
+    names = {"name": found.name, "version": found.version, "sha256": found.sha256}
+    echo_data({"file": file, "usable": True, "problems": [], **names}, output)
 
 
 @app.command()
@@ -140,6 +149,7 @@ def report(
         str, typer.Option("--replay", metavar="ROWS", help="What podium evaluate --json printed of the policy.")
     ] = "",
     deadline: Annotated[float, typer.Option("--deadline", metavar="MS", min=0, help="The deadline, in ms.")] = 5.0,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Sum up the decisions of LearnedScore: who decided, how far model and fallback agree, how long it took.
 
@@ -151,15 +161,27 @@ def report(
     """
     from pathlib import Path
 
+    from podium.cli.console import echo_data
+    from podium_lab.model_decision_log import sum_up
+
     path = Path(log)
     if not path.is_file():
         raise InputError(f"{log}: there is no such file; the argument log of LearnedScore names it")
     with path.open("rb") as lines:
-        wrong = show_log(lines, deadline / 1000)
-    if wrong is None and path.stat().st_size:
+        found = sum_up(lines)
+    if found.is_empty and path.stat().st_size:
         raise InputError(f"{log}: no line is a decision of LearnedScore; its argument log names the file")
-    wrong = [*(wrong or ()), *_replay_problems(replay)]
-    echo("ready to decide" if not wrong else f"not yet ready: {'; '.join(wrong)}")
+    against = _replayed(replay) if replay else None
+    wrong = [*_log_problems(found, deadline / 1000), *_replay_problems(against)]
+    if output is Output.TABLE:
+        _print_summary(found)
+        if against is not None:
+            points = f"{against.mean:+.2f} ± {against.margin:.2f} points on {against.seeds} seeds"
+            echo(f"replayed: {against.policy} against {against.rule}, {points}")
+        echo("ready to decide" if not wrong else f"not yet ready: {'; '.join(wrong)}")
+    else:
+        data = {"ready": not wrong, "problems": wrong, **found.to_data()}
+        echo_data({**data, "replay": None if against is None else against._asdict()}, output)
     raise typer.Exit(ANSWER_IS_NO if wrong else 0)
 
 
@@ -174,17 +196,25 @@ def _path(policy: str) -> "Path":
     return path
 
 
-def show_log(lines: "Iterable[bytes]", deadline: float = 0.005) -> list[str] | None:
-    """Print what a log of decisions says, and give what speaks against the model; None where it has no decision."""
+def show_shadow_log(text: str) -> bool:
+    """Print what a log says where it is that of LearnedScore."""
     from podium_lab.model_decision_log import sum_up
 
-    found = sum_up(lines)
-    nothing = not found.decisions and not found.compared
+    found = sum_up(line.encode() for line in text.splitlines())
+    _print_summary(found)
+    return not found.is_empty
+
+
+def _print_summary(found: "LogSummary") -> None:
     for source, number in sorted(found.decisions.items()):
         echo(f"decided by {source}: {number}")
-    if not nothing:
+    if not found.is_empty:
         echo(f"compared: {found.compared}, same best node {found.agreement:.1%}, rank correlation {found.tau:.2f}")
         echo(f"the model took: median {_time(found.p50)}, 99th percentile {_time(found.p99)}")
+
+
+def _log_problems(found: "LogSummary", deadline: float) -> list[str]:
+    """What a log says against the model."""
     wrong = []
     if found.compared < ENOUGH_DECISIONS:
         wrong.append(f"{found.compared} decisions are compared, {ENOUGH_DECISIONS:,} are wanted")
@@ -192,7 +222,7 @@ def show_log(lines: "Iterable[bytes]", deadline: float = 0.005) -> list[str] | N
         wrong.append(f"the fallback stood in for {found.fallback_rate:.1%} of the decisions")
     if found.p99 > deadline:
         wrong.append(f"the 99th percentile is beyond {1000 * deadline:g} ms")
-    return None if nothing else wrong
+    return wrong
 
 
 def _time(seconds: float) -> str:
@@ -204,25 +234,22 @@ def _time(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms" if seconds >= 0.001 else f"{1e6 * seconds:.3g} µs"
 
 
-def show_shadow_log(text: str) -> bool:
-    """Print what a log says where it is that of LearnedScore."""
-    return show_log(line.encode() for line in text.splitlines()) is not None
-
-
-def _replay_problems(file: str) -> list[str]:
-    """What a replay says against the policy; that there is none, too."""
-    if not file:
-        return ["nothing was replayed: give --replay what podium evaluate --json prints"]
+def _replayed(file: str) -> "ReplayedPolicy":
+    """What `podium evaluate --json` printed; raises InputError."""
     from podium.cli.files import read_text
     from podium_lab.learning.replay import ReplayError, replayed
 
     text, source = read_text(file)
     try:
-        found = replayed(text.encode())
+        return replayed(text.encode())
     except ReplayError as error:
         raise InputError(f"{source}: {error}") from None
-    points = f"{found.mean:+.2f} ± {found.margin:.2f} points on {found.seeds} seeds"
-    echo(f"replayed: {found.policy} against {found.rule}, {points}")
+
+
+def _replay_problems(found: "ReplayedPolicy | None") -> list[str]:
+    """What a replay says against the policy; that there is none, too."""
+    if found is None:
+        return ["nothing was replayed: give --replay what podium evaluate --json prints"]
     if found.mean - found.margin < -MOST_WORSE:
         return [f"the replay does not rule out that {found.policy} is worse than {found.rule}"]
     return []

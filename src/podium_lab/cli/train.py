@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
-from podium.cli.console import echo, progress_bar
+from podium.cli.console import echo, echo_data, progress_bar
 from podium.cli.errors import InputError
 from podium.cli.files import writing
-from podium.cli.options import given_seeds, option_groups
+from podium.cli.options import Output, OutputOption, given_seeds, option_groups
 from podium.framework.clock import SystemClock
 from podium.packages import version
 from podium_lab.cli.unit_options import UnitFlags, print_estimate
@@ -122,6 +122,7 @@ def train(
     out: Annotated[
         str, typer.Option("--out", metavar="DIR", help="Where searches and policies are written.")
     ] = "policies",
+    output: OutputOption = Output.TABLE,
     flags: UnitFlags,
 ) -> None:
     """Train a placement policy by simulation, and write it as a file.
@@ -139,7 +140,7 @@ def train(
     Example: podium train --algorithm ppo --objective most-allocated --scenario cluster.yaml --out policies
     """
     if scorer.algorithm is not TrainingAlgorithm.CMA_ES:
-        train_scorers(scorer, given_seeds(seeds), Path(out))
+        train_scorers(scorer, given_seeds(seeds), Path(out), output)
         return
     from podium_lab.learned.policy_file import Calibration, PolicyError, encoded, path_of, read_policy
     from podium_lab.learning.extra import LearningError
@@ -148,6 +149,7 @@ def train(
     if form not in FORMS and form not in NETWORKS:
         raise InputError(f'--form: there is no form "{form}"; write one of {", ".join((*FORMS, *NETWORKS))}')
     folder = Path(out)
+    results: list[dict[str, Any]] = []
     try:
         from podium_lab.learning.lists import find_lists, find_nodes
         from podium_lab.learning.policy_making import DIGITS, make_policy
@@ -169,7 +171,10 @@ def train(
             name = f"{form}-{number}"
             with flags.runner(options) as runner:
                 if flags.estimate:
-                    print_estimate(estimated(settings, runner, options), as_data=False)
+                    estimate = estimated(settings, runner, options)
+                    results.append({"name": name, **estimate.to_data()})
+                    if output is Output.TABLE:
+                        print_estimate(estimate, as_data=False)
                     continue
                 # Every part comes to the same search, and one of them writes it.
                 saved = StoredSearch(folder / f"{name}.search", runner.store) if options.part.number == 1 else None
@@ -177,7 +182,7 @@ def train(
                 with progress_bar(settings.generations, f"{name}: generation 1") as report:
                     found = search_for(settings, saved, figures, _generation_report(name, report))
             if saved is None:
-                echo(f"part {options.part} of {name} is done; part 1 writes the policy")
+                echo(f"part {options.part} of {name} is done; part 1 writes the policy", err=output is not Output.TABLE)
                 continue
             provenance = {
                 "command": _command(settings, start),
@@ -196,12 +201,17 @@ def train(
             policy = make_policy(name, linear, calibration, Path(data), names, provenance, network=network)
             with writing(folder):
                 (folder / f"{name}.json").write_bytes(encoded(policy))
-            echo(f"{folder / name}.json")
+            if output is Output.TABLE:
+                echo(f"{folder / name}.json")
+            written = {"name": name, "file": f"{folder / name}.json"}
+            results.append({**written, "values": policy.weights, "provenance": policy.provenance})
     except (LearningError, PolicyError) as error:
         raise InputError(str(error)) from None
     except KeyboardInterrupt:
         echo("Stopped; the same command continues from the last whole generation.", err=True)
         raise typer.Exit(1) from None
+    if output is not Output.TABLE:
+        echo_data(results, output)
 
 
 def _command(settings: Training, start: str | None) -> str:
@@ -235,7 +245,7 @@ EVERY = 8
 """Updates between two lines where no terminal is."""
 
 
-def train_scorers(flags: ScorerFlags, seeds: Sequence[int], out: Path) -> None:
+def train_scorers(flags: ScorerFlags, seeds: Sequence[int], out: Path, output: Output) -> None:
     """One scorer for each seed."""
     from podium_lab.learning.extra import LearningError
     from podium_lab.models.heuristics import OBJECTIVES
@@ -246,8 +256,7 @@ def train_scorers(flags: ScorerFlags, seeds: Sequence[int], out: Path) -> None:
         known = ", ".join(OBJECTIVES)
         raise InputError(f'--objective: there is no objective "{flags.objective}"; write one of {known}')
     try:
-        for seed in seeds:
-            _train_one(flags, seed, out)
+        results = [_train_one(flags, seed, out, output) for seed in seeds]
     except (LearningError, ScenarioError, ScorerFileError) as error:
         raise InputError(str(error)) from None
     except OSError as error:
@@ -255,12 +264,15 @@ def train_scorers(flags: ScorerFlags, seeds: Sequence[int], out: Path) -> None:
     except KeyboardInterrupt:
         echo("Stopped; the same command continues from there.", err=True)
         raise typer.Exit(1) from None
+    if output is not Output.TABLE:
+        echo_data(results, output)
 
 
-def _train_one(flags: ScorerFlags, seed: int, out: Path) -> None:
+def _train_one(flags: ScorerFlags, seed: int, out: Path, output: Output) -> dict[str, Any]:
+    """Train with one seed, and write the file: its name, how good it is, and where it comes from."""
     from podium_lab.environments.built_in import chosen_scenario
     from podium_lab.simulator.scenario import as_written
-    from podium_lab.training.runs import file_of, train
+    from podium_lab.training.runs import file_of, provenance_of, train
     from podium_lab.training.settings import TrainingSettings
 
     loaded = chosen_scenario(flags.scenario)
@@ -279,15 +291,19 @@ def _train_one(flags: ScorerFlags, seed: int, out: Path) -> None:
     with progress_bar(settings.updates, f"{name}: compiling") as report:
         trained = train(loaded, settings, folder, SystemClock().now, _report(name, report))
     scenario = f" --scenario {settings.scenario}" if settings.scenario else ""
-    command = f"podium train --algorithm {settings.algorithm} --objective {settings.objective}{scenario}"
+    words = f"podium train --algorithm {settings.algorithm} --objective {settings.objective}{scenario}"
+    command = f"{words} --seeds {settings.seed}"
     file = out / f"{name}.onnx"
     with writing(out):
-        file.write_bytes(file_of(settings, trained, f"{command} --seeds {settings.seed}", version()))
+        file.write_bytes(file_of(settings, trained, command, version()))
     found = (
         f"validation reward {trained.best:.4f}, that of the best heuristic ({trained.teacher}) {trained.heuristic:.4f}"
     )
     echo(f"{name}: {found}, same node in {trained.agreement:.1%} of decisions", err=True)
-    echo(str(file))
+    if output is Output.TABLE:
+        echo(str(file))
+    provenance = {"codeVersion": version(), **provenance_of(settings, command)}
+    return {"name": name, "file": str(file), "values": trained.values(), "provenance": provenance}
 
 
 def _report(name: str, report: Callable[[str, int], None]) -> Callable[[Progress], None]:

@@ -1,12 +1,9 @@
 """Turns a scenario and a seed into arrays: all that an episode of the batched environment is made of.
 
 The nodes, the pods, their order, requests and lifetimes are those that `podium simulate` has with the same seed. What
-selectors, affinity and taints allow is asked of the engine's own filters, once for each different rule.
-
-Finds where the engine's own filters let pods go, apart from what changes from decision to decision.
-
-Pods with the same selectors, affinity, tolerations, spreading, namespace and labels have the same rule. Each rule is
-judged once, by the profile's filters, on the empty cluster, without what the pod requests.
+selectors, affinity and taints allow is decided by the engine's own filters, once for each rule: pods with the same
+selectors, affinity, tolerations, spreading, namespace and labels have the same one. A rule is judged on the empty
+cluster, without what the pod requests, because that changes from decision to decision.
 """
 
 from __future__ import annotations

@@ -5,15 +5,12 @@ given the parsed graph, written again. A file can say the same thing in several 
 them they understand.
 
 Refused: operators other than those that `podium policy export` writes, functions, graphs within graphs, weights that
-lie in other files or are not as many as they say, tensors that grow beyond what scoring needs, files
-over 4 MB.
+lie in other files or are not as many as they say, tensors that grow beyond what scoring needs, files over 4 MB.
 
-Computes how large every tensor of an ONNX graph will be, before anything runs.
-
-A few thousand bytes of graph can stand for gigabytes: a chain of steps that double what they are given. So the shapes
-are followed from the inputs on, step by step, by the operators' rules. How many nodes there will be is not known: NODES
-stands for their number, at most once in a shape. Bounded are the numbers in all tensors together, those for each node
-and the others, and the multiplications.
+A few thousand bytes of graph can stand for gigabytes: a chain of steps that double what they are given. So the size of
+every tensor is computed before anything runs, from the inputs on, by the operators' rules. How many nodes there will be
+is not known: NODES stands for their number, at most once in a shape. Bounded are the numbers in all tensors together,
+those for each node and the others, and the multiplications.
 """
 
 from __future__ import annotations

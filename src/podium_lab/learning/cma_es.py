@@ -2,11 +2,10 @@
 
 Full covariance, or its diagonal where there are many coordinates (Ros and Hansen, "A Simple Modification in CMA-ES
 Achieving Linear Time and Space Complexity"), and the usual constants (Hansen's tutorial, "The CMA Evolution Strategy").
-The result is the running
-mean of the distribution's mean, not the best candidate: with noisy figures the best was the luckiest. What is drawn in
-a generation depends on the seed and the generation alone, so a search that was stopped goes on as if it had not been.
-Candidates are rounded and made with the symmetric root of the covariance, which is unique: processors whose linear
-algebra differs in the last bit try the same candidates.
+The result is the running mean of the distribution's mean, not the best candidate: with noisy figures the best was the
+luckiest. What is drawn in a generation depends on the seed and the generation alone, so a search that was stopped goes
+on as if it had not been. Candidates are rounded and made with the symmetric root of the covariance, which is unique:
+processors whose linear algebra differs in the last bit try the same candidates.
 """
 
 from __future__ import annotations

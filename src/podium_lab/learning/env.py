@@ -8,9 +8,8 @@ A pod that fits one node is placed without asking, one that fits none is dropped
 are those of `podium_plugins.gpu.terms`, within ±100; nodes and filters are the kernel's. The device that a share gets
 is the one that a policy's score is best with, where one is given, otherwise the one with the least left that suffices.
 
-Goes from one pod with a choice to the next and shows the nodes that it fits, in compiled code.
-
-Terms are remembered per shape of pods and node, as the scores of a run are: only nodes that changed are computed again.
+Going from one choice to the next is compiled code. It remembers terms by shape of pods and node, as a run remembers
+scores, and computes only nodes that changed.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Plans an evaluation, a policy judged on pod lists against published rules, and finds its rows.
+"""Judges a policy on pod lists against published rules: plans the runs, cuts them into units, and finds their rows.
 
-Rows are kept in a file as they are found, so that an evaluation that was stopped goes on. A line is what one list and
-seed gave, under a key made of all that it depends on: the contents of both lists, the seed, who is judged and by which
-rules. Lines of other evaluations, and a last one that was cut off, do not count.
-
-Cuts an evaluation into units, one for each list and seed, and runs them.
+A unit is one list and seed. Rows are kept in a file as they are found, so that an evaluation that was stopped goes on.
+A line is what one list and seed gave, under a key made of all that it depends on: the contents of both lists, the seed,
+who is judged and by which rules. Lines of other evaluations, and a last one that was cut off, do not count.
 """
 
 from __future__ import annotations

@@ -2,11 +2,9 @@
 
 Its decisions are those of `podium simulate` with GpuShare and the plugin of the rule; tests compare them one by one.
 
-Runs sequences of pods through the kernel: pods that stay (static), and pods that come and go (churn).
-
-A static run goes in parts, so that what is known of the workload can grow between them. In a churn run pods that do not
-fit are dropped, or wait: first come, first served, later ones may overtake, and the waiting are tried when a pod leaves
-the node they might fit on.
+Pods stay (a static run), or come and go (a churn run). A static run goes in parts, so that what is known of the
+workload can grow between them. In a churn run pods that do not fit are dropped, or wait: first come, first served,
+later ones may overtake, and the waiting are tried when a pod leaves the node they might fit on.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ drawn from the seed: pod by pod what `podium simulate` submits. Mixes: lists dra
 without GPU (up to most of the pods), of sharing ones and of those with several GPUs, and fewer models named; they keep
 a policy from fitting a few lists.
 
-Makes inputs of units of the lists that learning reads, and a folder of them where a unit runs.
+Lists are inputs of units: a unit that runs elsewhere gets a folder with them.
 """
 
 from __future__ import annotations

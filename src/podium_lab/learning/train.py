@@ -3,7 +3,8 @@
 Every candidate of a generation gets the same seed (1000 + generation mod 400, of churn mod 300), the same lists and
 ties drawn for each pod, so that candidates differ by what they are and not by luck. Static: every other list in turn,
 and some mixes of the others. Churn: a list with times and a mix of another, in turn, at loads 0.95, 1.00 and 1.05. A
-run has every third node of each type and as many fewer pods: it takes a ninth of the time, and ranks candidates alike.
+run has every third node of each type and as many fewer pods: it takes a ninth of the time, and gives candidates the
+same order.
 
 After each generation the search is written down; started again with the same settings it goes on from there. What
 comes out depends on the settings and the seed alone, not on the number of workers.

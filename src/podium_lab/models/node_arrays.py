@@ -3,9 +3,8 @@
 GPUs are counted in thousandths, as `podium_plugins.gpu` shares them out; where nodes have whole ones as
 `nvidia.com/gpu`, each counts 1000.
 
-Names what is measured of nodes for models: a PromQL query for each metric, the same for schedulers and trainings.
-
-`metric_series` gives the series that a plugin follows; a simulation that measures writes to the same ones.
+What is measured of nodes has a PromQL query for each metric, the same for schedulers and trainings. `metric_series`
+gives the series that a plugin follows; a simulation that measures writes to the same ones.
 """
 
 from __future__ import annotations

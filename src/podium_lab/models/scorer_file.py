@@ -3,14 +3,13 @@
     inputs   nodes float32[B, W, F], pod float32[B, P], global float32[B, G], mask bool[B, W]; B and W are free
     output   scores float32[B, W], larger is better; −1e8 where the mask excludes a node
 
-The features go in raw: the graph scales them. The metadata says for which features the graph was made (`schema`, a
-hash), how it scales (`scaling`), and where it comes from: `objective`, `scenarios`, `seed`, `codeVersion`,
-`evaluation`. A file for other features is refused. One that names no hash is checked by names and shapes only.
+The features go in raw: the graph scales them, and computes what `set_scorer.forward` does, without the value. The
+metadata says for which features the graph was made (`schema`, a hash), how it scales (`scaling`), and where it comes
+from: `objective`, `scenarios`, `seed`, `codeVersion`, `evaluation`. A file for other features is refused. One that
+names no hash is checked by names and shapes only.
 
 Files come from anywhere, PyTorch for instance. onnxruntime runs them on one thread; where it isn't installed, NumPy
 runs those that `onnx_of` wrote.
-
-Builds the ONNX graph of a set scorer, step by step as `set_scorer.forward` computes it, but for the value.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ arrived, as a share of what nodes offered at the start: of GPUs where there are 
 the share of free CPU on nodes where a pod does not fit, averaged over the requests of the pods that arrived. Figures
 of usage are of the last measurement, `overloaded_node_minutes` is a sum; `network_imbalance_pct` is the deviation of
 traffic over nodes as a share of its mean. `reward_mean` is of all rewards so far, `reward_recent_pct` of those since
-the last checkpoint. Where controllers were promised something, the last columns say what became
-of that.
+the last checkpoint. Where controllers were promised something, the last columns say what became of that.
 
 `GpuFigures` says how much of shared GPUs is allocated, and how much of the rest typical pods cannot use. Only the nodes
 whose pods changed are looked at again, so that figures can be taken after every pod.

@@ -1,14 +1,9 @@
 """Trains from settings to an ONNX file: cloning, then PPO or DQN, with the best weights of the validation kept.
 
-Stopped, the same settings go on from the last checkpoint, and come to the same file as if nothing had happened.
-
-Keeps a training's state in a file, so that one that was stopped goes on as if it had not been.
-
-The file is an .npz of all arrays, under numbers, with the digest of the settings; another training's is refused.
-
-Judges weights on validation episodes in the batched environment, to keep the best ones.
-
-Every episode is played once to its end, always with the best-scored node.
+A checkpoint is an .npz of all arrays, under numbers, with the digest of the settings; that of another training is
+refused. Stopped, the same settings go on from the last checkpoint, and come to the same file as if nothing had
+happened. The validation plays every episode of its own once to its end in the batched environment, always with the
+best-scored node.
 """
 
 from __future__ import annotations
@@ -154,6 +149,15 @@ class Trained(NamedTuple):
     agreement: float
     """The share of the weights' decisions that were among that heuristic's best."""
 
+    def values(self) -> dict[str, Any]:
+        """How good it is, as files and reports name it."""
+        return {
+            "validationReward": round(self.best, 6),
+            "teacher": self.teacher,
+            "heuristicReward": round(self.heuristic, 6),
+            "agreement": round(self.agreement, 4),
+        }
+
 
 def train(
     loaded: LoadedScenario,
@@ -218,23 +222,23 @@ def train(
     return Trained(best, world.teacher, heuristic, reached, float(judge(best, world.teacher).agreement))
 
 
-def file_of(settings: TrainingSettings, trained: Trained, command: str, code_version: str) -> bytes:
-    """The ONNX file of a training, with where it comes from."""
+def provenance_of(settings: TrainingSettings, command: str) -> dict[str, Any]:
+    """Where a training's file comes from."""
     seeds = settings.train_seeds, settings.validation_seeds
-    evaluation: dict[str, Any] = {
-        "validationReward": round(trained.best, 6),
-        "teacher": trained.teacher,
-        "heuristicReward": round(trained.heuristic, 6),
-        "agreement": round(trained.agreement, 4),
+    return {
         "seedsSeen": [[each.start, each.stop - 1] for each in seeds],
         "settings": {name: getattr(settings, name) for name in settings.__struct_fields__},
         "command": command,
     }
+
+
+def file_of(settings: TrainingSettings, trained: Trained, command: str, code_version: str) -> bytes:
+    """The ONNX file of a training, with where it comes from."""
     origin = ScorerOrigin(
         objective=settings.objective,
         scenarios=f"{settings.scenario or 'built-in'} sha256:{settings.scenario_hash}",
         seed=str(settings.seed),
         code_version=code_version,
-        evaluation=json.dumps(evaluation),
+        evaluation=json.dumps({**trained.values(), **provenance_of(settings, command)}),
     )
     return onnx_of({name: np.asarray(each) for name, each in trained.weights.items()}, origin)

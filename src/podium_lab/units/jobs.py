@@ -3,8 +3,6 @@
 The command makes one Job for a plan, or finds the one that an earlier command has made. The Job goes on when the
 command is killed; an interrupt deletes it. What pods have stored by then stays.
 
-Makes the Indexed Job that runs the units of a plan.
-
 Each index is a pod that takes its share of the units, and then helps others with theirs. Pods need nothing of the
 Kubernetes API: they read the plan and its inputs from the store, and write results there. A pod that is evicted (a
 spot node goes) is replaced without counting as a failure; one that crashes is replaced up to five times; one whose

@@ -4,12 +4,9 @@
     plans/<sha256>.json          what was to be run: a command and its units
     results/<2 digits>/<hash>    what came of a unit
 
-Whatever is read is verified. Content that is not what its name says is reported, removed, and made again.
-
-Writes and verifies result files: the payload of a unit beside what says whose it is.
-
-A file is MessagePack: the unit, the payload, and the payload's SHA-256. A file that is cut off, changed, or the result
-of another unit does not count.
+A result is MessagePack: the unit, the payload, and the payload's SHA-256. Whatever is read is verified. Content that is
+not what its name says (a file that is cut off, changed, or the result of another unit) is reported, removed, and made
+again.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ def test_a_file_without_decisions_is_no_log(tmp_path: Path) -> None:
     assert (ran.code, ran.out) == (2, "")
     assert "no line is a decision" in ran.err
     log.write_text("")
-    assert podium("policy", "report", str(log)).code == 1
+    empty = podium("policy", "report", str(log), "-o", "json")
+    assert (empty.code, json.loads(empty.out)["compared"]) == (1, 0)
 
 
 def test_few_decisions_are_not_enough(tmp_path: Path) -> None:
@@ -65,6 +66,11 @@ def test_a_policy_may_decide_when_it_was_compared_and_replayed(
         assert "compared: 10000, same best node 100.0%, rank correlation 0.50" in ran.out
         assert "the model took: median 1 ms, 99th percentile 1 ms" in ran.out
         assert ran.out.splitlines()[-1] == last
+        data = json.loads(podium("policy", "report", str(log), *options, "-o", "json").out)
+        assert data["ready"] is (code == 0)
+        assert data["problems"] == ([] if data["ready"] else [last.removeprefix("not yet ready: ")])
+        assert (data["decisions"], data["sameBestNode"], data["p99Milliseconds"]) == ({"shadow": 10_000}, 1, 1)
+        assert (data["replay"] and data["replay"]["seeds"]) == (3 if options else None)
     late = podium("policy", "report", str(log), *options, "--deadline", "0.5")
     assert late.code == max(code, 1)
 
@@ -93,7 +99,15 @@ def test_the_policies_that_ship_are_listed() -> None:
     assert "purpose: clusters where pods come and go" in podium("policy", "list", "-o", "yaml").out
 
 
-def test_a_policy_is_shown_as_data() -> None:
+def test_a_policy_is_shown_and_verified_as_data(tmp_path: Path) -> None:
     shown = json.loads(podium("policy", "show", "readable", "-o", "json").out)
     assert shown["weights"]["oneGpu"]["price"] == -0.8
     assert "\nname: readable\n" in podium("policy", "show", "readable", "-o", "yaml").out
+    verified = json.loads(podium("policy", "verify", "readable", "-o", "json").out)
+    assert (verified["usable"], verified["problems"], verified["sha256"]) == (True, [], shown["sha256"])
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps({**shown, "version": "other"}))
+    refused = podium("policy", "verify", str(changed), "-o", "yaml")
+    assert (refused.code, refused.err) == (1, "")
+    assert "usable: false\nproblems:\n- '" in refused.out
+    assert "sha256 is not that of the content" in refused.out

@@ -180,8 +180,16 @@ def test_train_writes_a_policy_and_goes_on(data: Path, tmp_path: Path) -> None:
     assert podium(*arguments, *out).code == 0
     first = (tmp_path / "S1-1.json").read_bytes()
     (tmp_path / "S1-1.json").unlink()
-    assert podium(*arguments, *out).code == 0
+    again = podium(*arguments, *out, "-o", "json")
     assert (tmp_path / "S1-1.json").read_bytes() == first
+    (result,) = json.loads(again.out)
+    written = json.loads(first)
+    assert result == {
+        "name": "S1-1", "file": f"{tmp_path}/S1-1.json",
+        "values": written["weights"], "provenance": written["provenance"],
+    }  # fmt: skip
+    (left,) = json.loads(podium(*arguments, *out, "--estimate", "-o", "json").out)
+    assert (left["name"], left["units"]) == ("S1-1", 8)
     assert podium("policy", "verify", str(tmp_path / "S1-1.json")).code == 0
     assert podium("train", "--form", "S9").code == 2
 

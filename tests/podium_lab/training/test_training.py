@@ -89,12 +89,15 @@ def test_the_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
     first = ("train", "--algorithm", "ppo", "--scenario", str(scenario), "--out", folder, *small)
     found = podium(*first, "--steps", "32", "--width", "8")
     assert (found.code, found.out) == (0, f"{tmp_path}/ppo-least-allocated-1.onnx\n")
+    (result,) = json.loads(podium(*first, "--steps", "32", "--width", "8", "-o", "json").out)
     again = podium(*first, "--steps", "64", "--width", "8")
     assert again.code == 2
     assert "belongs to a training with other settings; write another --out, or remove it" in again.err
     metadata = OnnxScorer(tmp_path / "ppo-least-allocated-1.onnx").metadata
     evaluation = json.loads(metadata["evaluation"])
     assert metadata["objective"] == "least-allocated"
+    assert result["file"] == f"{tmp_path}/ppo-least-allocated-1.onnx"
+    assert {**result["values"], **result["provenance"]} == {**evaluation, "codeVersion": metadata["codeVersion"]}
     assert evaluation["seedsSeen"] == [[1010000, 1010003], [900000, 900001]]
     assert evaluation["command"].startswith("podium train --algorithm ppo --objective least-allocated --scenario")
     judged = podium("evaluate", f"{tmp_path}/ppo-least-allocated-1.onnx", "--objective", "least-allocated",
