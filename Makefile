@@ -7,8 +7,10 @@ SEED ?= 1
 MINUTES ?= 10
 PORT ?= 7070
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
-# Two at a time: each test process starts a control plane of its own, which needs about one core.
+# Two at a time: each test process starts a control plane of its own, which needs about one core. Tests without one wait
+# a third of their time.
 WORKERS ?= 2
+UNIT_WORKERS ?= 3
 
 # Tests to run, for a part of a lane: make unit TESTS=tests/podium/kube
 TESTS ?=
@@ -80,7 +82,7 @@ doctest: $(READY)
 	$(BIN)/python -m pytest $(SECOND_TRY) -o cache_dir=.pytest_cache/doctest --doctest-modules src
 
 unit: $(READY)
-	$(BIN)/python -m pytest $(SECOND_TRY) -n $(WORKERS) -m "not testbed and not long" $(TESTS)
+	$(BIN)/python -m pytest $(SECOND_TRY) -n $(UNIT_WORKERS) -m "not testbed and not long" $(TESTS)
 
 near: $(READY)
 	@$(BIN)/python -m tools.quick

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -117,14 +118,15 @@ def test_a_group_of_an_older_data_file_is_read_as_the_version_that_is_served(tmp
         },
         "status": {"conditions": [condition]},
     }
-    written = Database(tmp_path / "data")
-    written._put(
-        ("podgroups.scheduling.k8s.io", "default", "g"), Row(old["apiVersion"], "PodGroup", msgspec.json.encode(old))
-    )
-    written.close()
+    with closing(Database(tmp_path / "data")) as written:
+        written._put(
+            ("podgroups.scheduling.k8s.io", "default", "g"),
+            Row(old["apiVersion"], "PodGroup", msgspec.json.encode(old)),
+        )
     clock, rng = ManualClock(1_800_000_000.0), random.Random(0)
-    api = EmbeddedApi(clock=clock, rng=rng, gated_kinds=WORKLOAD_KINDS, database=Database(tmp_path / "data"))
-    found = api.get(built_in(VERSION, "PodGroup"), "default", "g")
+    with closing(Database(tmp_path / "data")) as database:
+        api = EmbeddedApi(clock=clock, rng=rng, gated_kinds=WORKLOAD_KINDS, database=database)
+        found = api.get(built_in(VERSION, "PodGroup"), "default", "g")
     assert found["apiVersion"] == VERSION
     assert found["spec"] == {
         **GANG,
