@@ -18,6 +18,7 @@ from podium_plugins.gpu.terms import (
     HOSTED_BY_GPU,
     HOSTED_FRACTIONS,
     action_of,
+    plain_state,
     state_of,
     weighed,
 )
@@ -25,7 +26,7 @@ from podium_plugins.gpu.terms import (
 LEARNED, FGD, BEST_FIT, DOT_PROD, PACKING, CLUSTERING, RANDOM = range(7)
 """Rules that the kernel knows."""
 
-for _each in (state_of, action_of, weighed):
+for _each in (plain_state, state_of, action_of, weighed):
     inlined(_each)
 
 
