@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podium.cli.console import console, echo, echo_data, echo_json, print_table, progress_bar, say, table
+from podium.cli.console import (
+    console,
+    echo,
+    echo_data,
+    echo_json,
+    plugins_print_to_stderr,
+    print_table,
+    progress_bar,
+    say,
+    table,
+)
 from podium.cli.errors import ANSWER_IS_NO, InputError
 from podium.cli.options import Output, option_groups
 from podium.cli.question_options import (
@@ -34,6 +44,7 @@ class Format(StrEnum):
 
 
 @option_groups
+@plugins_print_to_stderr()
 def capacity(
     ctx: typer.Context,
     state: StateFlags,

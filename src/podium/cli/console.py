@@ -8,7 +8,8 @@ import os
 import select
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TextIO
 
 from podium.cli.options import Output
@@ -20,12 +21,26 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 120
 
+_ANSWERS: ContextVar[TextIO | None] = ContextVar("answers", default=None)
+"""Standard output, while what plugins print goes to standard error."""
+
+
+@contextmanager
+def plugins_print_to_stderr() -> Iterator[None]:
+    """Decorates a command that calls plugins: what they print is no part of its answer."""
+    token = _ANSWERS.set(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _ANSWERS.reset(token)
+
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print to standard output, or to standard error."""
     from podium.kube.printable import printable_lines
 
-    stream = sys.stderr if err else sys.stdout
+    stream = sys.stderr if err else _ANSWERS.get() or sys.stdout
     stream.write(f"{printable_lines(text)}\n" if nl else printable_lines(text))
     stream.flush()
 
@@ -61,7 +76,7 @@ def console(pipe_width: int = PIPE_WIDTH) -> "Console":
     """Standard output: as wide as the terminal, or as `COLUMNS` says, or wide enough for a table in a pipe."""
     from rich.console import Console
 
-    out = Console(highlight=False, markup=False, emoji=False)
+    out = Console(file=_ANSWERS.get(), highlight=False, markup=False, emoji=False)
     if not out.is_terminal and "COLUMNS" not in os.environ:
         out.width = pipe_width
     return out
@@ -104,7 +119,8 @@ def table(title: str | None = None) -> "Table":
 
 def has_reader() -> bool:
     """Whether the reader of standard output is still there, where it is a pipe."""
-    return not isinstance(sys.stdout, PipeEnd) or sys.stdout.has_reader()
+    out = _ANSWERS.get() or sys.stdout
+    return not isinstance(out, PipeEnd) or out.has_reader()
 
 
 class PipeEnd:

@@ -1,13 +1,11 @@
 """Reads the options of `podium explain`: where would this pod go and why, or why does it go nowhere?"""
 
-import sys
-from contextlib import redirect_stdout
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.cli.console import echo, echo_json
+from podium.cli.console import echo, echo_json, plugins_print_to_stderr
 from podium.cli.errors import ANSWER_IS_NO, InputError, sentence_for
 from podium.cli.options import (
     ContextOption,
@@ -28,6 +26,7 @@ LOOK_EVERY = 2.0
 """Seconds between two looks of -w."""
 
 
+@plugins_print_to_stderr()
 def explain(
     pod: Annotated[
         str | None,
@@ -113,27 +112,26 @@ def explain(
         raise InputError("-w watches the live cluster: leave out --from and -f")
     if scheduler and config:
         raise InputError("--scheduler reads the configuration of a running scheduler: leave out --config")
-    with redirect_stdout(sys.stderr):  # what plugins print is no part of the answer
-        rules = given_rules(kubernetes_version)
-        first = first_for_some_minor(rules, lambda each: read_config(config, plugin, feature_gates, each))
-        options = ExplainOptions(
-            pod=pod,
-            every=every,
-            namespace=namespace,
-            more=more or [],
-            configure=cache(lambda each: read_config(config, plugin, feature_gates, each, quiet=True)),
-            rules=rules,
-            config_given=config is not None,
-            kubeconfig_of_config=first.settings.client_connection.kubeconfig,
-            tries_plugins=bool(plugin),
-            scheduler=scheduler,
-            parity=parity,
-            verbose=verbose,
-        )
-        answer = None if watch else of_files(options, cluster) if cluster else of_cluster(options, kubeconfig, context)
-    if answer is None:
+    rules = given_rules(kubernetes_version)
+    first = first_for_some_minor(rules, lambda each: read_config(config, plugin, feature_gates, each))
+    options = ExplainOptions(
+        pod=pod,
+        every=every,
+        namespace=namespace,
+        more=more or [],
+        configure=cache(lambda each: read_config(config, plugin, feature_gates, each, quiet=True)),
+        rules=rules,
+        config_given=config is not None,
+        kubeconfig_of_config=first.settings.client_connection.kubeconfig,
+        tries_plugins=bool(plugin),
+        scheduler=scheduler,
+        parity=parity,
+        verbose=verbose,
+    )
+    if watch:
         _watch(options, kubeconfig, context, output)
         return
+    answer = of_files(options, cluster) if cluster else of_cluster(options, kubeconfig, context)
     _print(options, answer, output)
     if not answer.fits:
         raise typer.Exit(ANSWER_IS_NO)
@@ -163,8 +161,7 @@ def _watch(options: "ExplainOptions", kubeconfig: str | None, context: str | Non
         while has_reader():
             began = time.monotonic()
             try:
-                with redirect_stdout(sys.stderr):
-                    answer = of_cluster(options, kubeconfig, context)
+                answer = of_cluster(options, kubeconfig, context)
                 now: object = answer.to_compare()
             except Exception as error:  # the pod may come back, and so may the API; what has no sentence is raised
                 sentence = sentence_for(error)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podium.cli.asking import AskedQuestion, ask_compare, ask_each, ask_fit, ask_unblock
-from podium.cli.console import echo_json
+from podium.cli.console import echo_json, plugins_print_to_stderr
 from podium.cli.errors import InputError
 from podium.cli.options import Output, option_groups
 from podium.cli.question_options import (
@@ -85,6 +85,7 @@ class CompareFlags:
 
 
 @option_groups
+@plugins_print_to_stderr()
 def whatif(
     ctx: typer.Context,
     state: StateFlags,
