@@ -176,7 +176,8 @@ def learned_score(
                 others += nodes.sizes[n, i]
     before = scratch.state[n]
     action_of(cpu, idle, before, scratch.after, nodes.pods[n], nodes.gpus[n], left, equal, others, scratch.action)
-    return weighed(before, scratch.after, scratch.action, rule.weights[shapes.group[s]])
+    total: float = weighed(before, scratch.after, scratch.action, rule.weights[shapes.group[s]])
+    return total
 
 
 @compiled

@@ -53,22 +53,22 @@ def test_terms_of_a_placement_by_hand() -> None:
     before, after, out = [0.0] * len(STATE), [0.0] * len(STATE), [0.0] * len(ACTION)
     state_of(24_000, [1000, 1000], KNOWN, before)
 
-    def placed(cpu: int, free: list[int], *asked: int) -> dict[str, float]:
+    def placed(cpu: int, free: list[int], pods: int, left: int, equal: int, others: int) -> dict[str, float]:
         state_of(cpu, free, KNOWN, after)
-        action_of(cpu, sum(free), before, after, *asked, out)
+        action_of(cpu, sum(free), before, after, pods, 2, left, equal, others, out)
         return dict(zip(ACTION, out, strict=True))
 
-    share = placed(16_000, [650, 1000], 0, 2, 650, 0, 0)
+    share = placed(16_000, [650, 1000], 0, 650, 0, 0)
     assert share == {
         "C1": 0.125, "R1": 1650 / 8000, "CR": 0.125 * 1650 / 8000, "empty": 1.0, "gfree": 1.0, "opened": 1.0,
         "lo": 0.65, "lo2": 0.65 * 0.65, "R1zero": 0.0, "ng": 0.25, "own": 0.0, "oth": 0.0,
         "logr1": after[LOGR], "F1": 0.0, "st12_1": pytest.approx(1.65 - 16 / 12),
     }  # fmt: skip
-    whole = placed(1_280, [0, 0], 1, 2, -1, 2, 0)
+    whole = placed(1_280, [0, 0], 1, -1, 2, 0)
     assert {term: value for term, value in whole.items() if value} == {
         "C1": 0.01, "gfree": 1.0, "R1zero": 1.0, "ng": 0.25, "own": 1.0, "logr1": after[LOGR],
     }  # fmt: skip
-    assert placed(0, [0, 0], 1, 2, -1, 2, 1)["oth"] == 1.0
+    assert placed(0, [0, 0], 1, -1, 2, 1)["oth"] == 1.0
     weights = [0.0] * len(TERMS)
     weights[STATE.index("nfull")], weights[len(STATE) + ACTION.index("ng")] = 3.0, 2.0
     assert weighed(before, after, out, weights) == 3.0 * 2 + 2.0 * 0.25
