@@ -28,11 +28,9 @@ from podium_plugins.gpu.terms import (
     HostedGpu,
     Ints,
     action_of,
-    actions_of,
     state_of,
     states_of,
     weighed,
-    weighed_all,
 )
 from podium_plugins.gpu.typical_pods import PodType
 
@@ -135,7 +133,8 @@ class LinearScore:
         if terms is not None:
             terms[: len(STATE)] = np.subtract(before, after)
             terms[len(STATE) :] = action
-        return weighed(before, after, action, self._lists[group])
+        total: float = weighed(before, after, action, self._lists[group])
+        return total
 
     def _state(self, cpu: int, free: tuple[int, ...], model: str) -> list[float]:
         key = cpu, free, self._fragmentation.model_group(model)
@@ -194,11 +193,13 @@ class LinearScore:
 
             rest = cpu[at] - cpu_request
             states = self.states(rest, after, at_positions)
-            given = before[:, at], states, pods[at], number[at], left, equal[at], others[at]
-            action = actions_of(rest, after.sum(axis=0), *given)
+            at_first, action, total = before[:, at], np.empty((ACTIONS, len(rest))), np.zeros(len(rest))
+            given = at_first, states, pods[at], number[at], left, equal[at], others[at]
+            action_of(rest, after.sum(axis=0), *given, action)
             if terms is not None:
-                tried.append(np.concatenate([before[:, at] - states, action]))
-            return weighed_all(before[:, at], states, action, weights)
+                tried.append(np.concatenate([at_first - states, action]))
+            total += weighed(at_first, states, action, weights)
+            return total
 
         tried: list[Floats] = []
         everywhere = slice(None)

@@ -18,6 +18,7 @@ from podium_plugins.gpu.terms import (
     HOSTED_BY_GPU,
     HOSTED_FRACTIONS,
     action_of,
+    plain_state,
     state_of,
     weighed,
 )
@@ -25,7 +26,7 @@ from podium_plugins.gpu.terms import (
 LEARNED, FGD, BEST_FIT, DOT_PROD, PACKING, CLUSTERING, RANDOM = range(7)
 """Rules that the kernel knows."""
 
-for _each in (state_of, action_of, weighed):
+for _each in (plain_state, state_of, action_of, weighed):
     inlined(_each)
 
 
@@ -175,7 +176,8 @@ def learned_score(
                 others += nodes.sizes[n, i]
     before = scratch.state[n]
     action_of(cpu, idle, before, scratch.after, nodes.pods[n], nodes.gpus[n], left, equal, others, scratch.action)
-    return weighed(before, scratch.after, scratch.action, rule.weights[shapes.group[s]])
+    total: float = weighed(before, scratch.after, scratch.action, rule.weights[shapes.group[s]])
+    return total
 
 
 @compiled

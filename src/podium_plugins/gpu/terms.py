@@ -20,8 +20,9 @@ its GPUs free), opened (a share opens a free GPU); lo (left on the chosen device
 (those terms after the placement); scar (the price on an empty cluster, for pods that accept any model), rank (a hash
 of the node's name, 0–1).
 
-`state_of` and `action_of` are about one node, in a subset of Python that Numba compiles; the others are the same about
-many nodes. Both add in the same order, so they agree to the last bit but for the logarithm.
+Each formula stands once, in a subset of Python that Numba compiles and that arrays understand: numbers are about one
+node, arrays about many. Only the logarithm and the root have a form for each (`state_of`, `states_of`). All add in the
+same order, so one node and many agree to the last bit but for the logarithm.
 """
 
 from __future__ import annotations
@@ -92,39 +93,54 @@ def rank_of(name: str) -> float:
     return zlib.crc32(name.encode()) / 0xFFFFFFFF
 
 
-# One node. `out` is filled; `free` are the devices in any order; the first terms and H are given, being costly.
-
-
 def state_of(cpu: int, free: Any, known: Knowledge, out: Any) -> None:
-    """The state terms from st4 on, but for H, Hf and Hg, which stay as they are."""
-    left = max(cpu, 0)
+    """The state terms of one node, as a list or array of them, but for F, Fg, H, Hf and Hg, which stay as they are."""
+    ratio, product = plain_state(cpu, free, known, out)
+    out[LOGR] = abs(math.log(ratio))
+    out[SQRT_RC] = math.sqrt(product) / 20000.0
+
+
+def states_of(cpu: Ints, free: Ints, known: Knowledge) -> Floats:
+    """float64[state terms, nodes] of cpu[nodes] and free[devices, nodes]; F, Fg, H, Hf and Hg are 0."""
+    out = np.zeros((STATES, len(cpu)))
+    ratio, product = plain_state(cpu, free, known, out)
+    out[LOGR] = np.abs(np.log(ratio))
+    out[SQRT_RC] = np.sqrt(product) / 20000.0
+    return out
+
+
+def plain_state(cpu: Any, free: Any, known: Knowledge, out: Any) -> tuple[Any, Any]:
+    """The state terms that need neither logarithm nor root, and the numbers that do; `free` are devices in any order.
+
+    (x + |x|)/2 is max(0, x) to the last bit, of numbers and of arrays.
+    """
+    left = cpu * (cpu > 0)
     idle = 0
     whole = 0
-    part = 0
+    empty = 0
     lost = 0.0
     expected = 0.0
     for each in free:
-        idle += each
-        if each == 1000:
-            whole += 1
-        elif each > 0:
-            part += 1
-            lost += known.loss[each]
-            expected += known.expected_loss[each]
+        idle = idle + each
+        whole = whole + (each == 1000)
+        empty = empty + (each == 0)
+        lost = lost + known.loss[each]
+        expected = expected + known.expected_loss[each]
     gpus = idle / 1000.0
     for i in range(len(CORES)):
-        out[FIRST_ST + i] = max(0.0, gpus - left / (1000.0 * CORES[i]))
-    out[SURPLUS] = max(0.0, left - known.rho * gpus) / known.rho
+        stranded = gpus - left / (1000.0 * CORES[i])
+        out[FIRST_ST + i] = (stranded + abs(stranded)) / 2.0
+    surplus = left - known.rho * gpus
+    out[SURPLUS] = (surplus + abs(surplus)) / 2.0 / known.rho
     out[UFILL] = lost
     out[VFILL] = expected
-    out[NFULL] = float(whole)
-    out[NPART] = float(part)
-    out[LOGR] = abs(math.log((left + 2000.0) / (known.rho * (idle + 200.0) / 1000.0)))
-    out[SQRT_RC] = math.sqrt(float(idle) * float(left)) / 20000.0
+    out[NFULL] = whole * 1.0
+    out[NPART] = (len(free) - whole - empty) * 1.0
+    return (left + 2000.0) / (known.rho * (idle + 200.0) / 1000.0), idle * 1.0 * left
 
 
 def action_of(
-    cpu: int, idle: int, before: Any, after: Any, pods: int, gpus: int, left: int, equal: int, others: int, out: Any
+    cpu: Any, idle: Any, before: Any, after: Any, pods: Any, gpus: Any, left: Any, equal: Any, others: Any, out: Any
 ) -> None:
     """The action terms; `cpu` and `idle` are what is left after the placement, `before` and `after` the state terms.
 
@@ -134,90 +150,29 @@ def action_of(
     out[CPU_LEFT] = cpu / FULL_CPU
     out[GPU_LEFT] = idle / FULL_GPU
     out[CPU_TIMES_GPU] = out[CPU_LEFT] * out[GPU_LEFT]
-    out[EMPTY] = 1.0 if pods == 0 else 0.0
-    out[ALL_FREE] = 1.0 if gpus > 0 and before[NFULL] == gpus else 0.0
-    out[OPENED] = 1.0 if left >= 0 and after[NFULL] < before[NFULL] else 0.0
-    out[LEFT_ON_DEVICE] = max(left, 0) / 1000.0
+    out[EMPTY] = (pods == 0) * 1.0
+    out[ALL_FREE] = ((gpus > 0) & (before[NFULL] == gpus)) * 1.0
+    out[OPENED] = ((left >= 0) & (after[NFULL] < before[NFULL])) * 1.0
+    out[LEFT_ON_DEVICE] = left * (left > 0) / 1000.0
     out[LEFT_SQUARED] = out[LEFT_ON_DEVICE] * out[LEFT_ON_DEVICE]
-    out[NOTHING_LEFT] = 1.0 if idle == 0 else 0.0
+    out[NOTHING_LEFT] = (idle == 0) * 1.0
     out[NUMBER] = gpus / 8.0
-    out[OWN_SIZE] = 1.0 if equal > 0 and others == 0 else 0.0
-    out[OTHER_SIZES] = 1.0 if others > 0 else 0.0
+    out[OWN_SIZE] = ((equal > 0) & (others == 0)) * 1.0
+    out[OTHER_SIZES] = (others > 0) * 1.0
     out[LOGR_AFTER] = after[LOGR]
     out[FRAGMENTED_AFTER] = after[FRAGMENTED]
     out[ST12_AFTER] = after[ST12]
 
 
-def weighed(before: Any, after: Any, action: Any, weights: Any) -> float:
-    """The part of a score that the node's state and the placement give."""
+def weighed(before: Any, after: Any, action: Any, weights: Any) -> Any:
+    """The part of a score that the node's state and the placement give; 0.0 for any nodes if no term has a weight."""
     total = 0.0
     for i in range(STATES):
         if weights[i] != 0.0:
-            total += weights[i] * (before[i] - after[i])
+            total = total + weights[i] * (before[i] - after[i])
     for i in range(ACTIONS):
         if weights[STATES + i] != 0.0:
-            total += weights[STATES + i] * action[i]
-    return total
-
-
-# Many nodes: cpu[nodes], free[devices, nodes]
-
-
-def states_of(cpu: Ints, free: Ints, known: Knowledge) -> Floats:
-    """float64[state terms, nodes]; F, Fg, H, Hf and Hg are 0."""
-    left = np.maximum(cpu, 0)
-    idle = free.sum(axis=0)
-    gpus = idle / 1000.0
-    out = np.zeros((STATES, len(cpu)))
-    for i, cores in enumerate(CORES):
-        out[FIRST_ST + i] = np.maximum(0.0, gpus - left / (1000.0 * cores))
-    out[SURPLUS] = np.maximum(0.0, left - known.rho * gpus) / known.rho
-    for device in free:  # one by one, so that they add up in the order of `state_of`
-        out[UFILL] += known.loss[device]
-        out[VFILL] += known.expected_loss[device]
-    out[NFULL] = (free == WHOLE).sum(axis=0)
-    out[NPART] = ((free > 0) & (free < WHOLE)).sum(axis=0)
-    out[LOGR] = np.abs(np.log((left + 2000.0) / (known.rho * (idle + 200.0) / 1000.0)))
-    out[SQRT_RC] = np.sqrt(idle.astype(np.float64) * left) / 20000.0
-    return out
-
-
-def actions_of(
-    cpu: Ints, idle: Ints, before: Floats, after: Floats, pods: Ints, gpus: Ints, left: Ints, equal: Ints, others: Ints
-) -> Floats:
-    """float64[action terms, nodes]."""
-    lo = np.maximum(left, 0) / 1000.0
-    first, second = cpu / FULL_CPU, idle / FULL_GPU
-    return np.array(
-        [
-            first,
-            second,
-            first * second,
-            pods == 0,
-            (gpus > 0) & (before[NFULL] == gpus),
-            (left >= 0) & (after[NFULL] < before[NFULL]),
-            lo,
-            lo * lo,
-            idle == 0,
-            gpus / 8.0,
-            (equal > 0) & (others == 0),
-            others > 0,
-            after[LOGR],
-            after[FRAGMENTED],
-            after[ST12],
-        ]
-    )
-
-
-def weighed_all(before: Floats, after: Floats, action: Floats, weights: Floats) -> Floats:
-    """The same as `weighed` of many nodes."""
-    total = np.zeros(before.shape[1])
-    for i in range(STATES):
-        if weights[i] != 0.0:
-            total += weights[i] * (before[i] - after[i])
-    for i in range(ACTIONS):
-        if weights[STATES + i] != 0.0:
-            total += weights[STATES + i] * action[i]
+            total = total + weights[STATES + i] * action[i]
     return total
 
 
