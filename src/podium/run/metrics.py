@@ -185,7 +185,7 @@ def _of_batches(scheduler: Scheduler) -> list[MetricFamily]:
         return {(name, each): number for name, batch in batches.items() for each, number in batch.flushes.items()}
 
     def rescores() -> Reading:
-        return {(name,): batch.rescores for name, batch in batches.items()}
+        return {(name,): batch.rescores for name, batch in batches.items() if batch.rescores}
 
     since_1_37 = [
         ReadFamily(

@@ -151,7 +151,7 @@ def test_options_that_do_not_go_together_are_one_sentence(
 def test_a_plugin_file_and_the_files_of_arguments_are_inputs(scenario: str) -> None:
     Path("quiet.py").write_text(
         "import numpy as np\nfrom podium import Plugin\n\n\n"
-        "class Quiet(Plugin):\n    name = 'Quiet'\n\n    def score_node(self, cycle, pod, node):\n        return 7\n"
+        "class Quiet(Plugin):\n    name = 'Quiet'\n\n    def score_node(self, cycle, node):\n        return 7\n"
     )
     profile = "profiles: [{name: q, profile: {plugins: {score: {enabled: [{name: Quiet}]}}}}]\n"
     Path(scenario).write_text(TEXT.partition("profiles:")[0] + profile)
@@ -175,7 +175,7 @@ def test_workers_leave_no_copies_behind(scenario: str) -> None:
     Path("plug").mkdir()
     Path("plug/quiet.py").write_text(
         "from podium import Plugin\n\n\nclass Quiet(Plugin):\n    name = 'Quiet'\n\n"
-        "    def filter_node(self, cycle, pod, node):\n        return None\n"
+        "    def filter_node(self, cycle, node):\n        return None\n"
     )
     arguments = command(Path(scenario), "--plugin", "plug/quiet.py", "--workers", "2", "--store", "s", "--out", "o")
     with tempfile.TemporaryDirectory(prefix="t") as temporary:  # short: the path of a socket may have 107 characters
