@@ -168,7 +168,10 @@ class PipeEnd:
 
 @contextmanager
 def progress_bar(total: int, what: str) -> Iterator[Callable[[str, int], None]]:
-    """A bar; `report(text, done)` shows what runs, and `done` is True where one more is done, or how many are."""
+    """A bar; `report(text, done)` shows what runs, and `done` is True where one more is done, or how many are.
+
+    A `total` of 0 is unknown.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -181,7 +184,7 @@ def progress_bar(total: int, what: str) -> Iterator[Callable[[str, int], None]]:
         TextColumn("{task.description}"),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=total)
+        task = progress.add_task(what, total=total or None)
 
         def report(text: str, done: int) -> None:
             if isinstance(done, bool):
